@@ -65,11 +65,13 @@ type Headers struct {
 	Flags          TCPFlags
 	Window         uint16 // before scaling (RFC 7323, section 2.3)
 	Scale          uint8  // the window scale option of a SYN (RFC 7323, section 2.2)
+	SACK           bool   // whether a SYN permits selective acknowledgements (RFC 2018, section 2)
 }
 
-// windowScale returns the shift count in a SYN's options (RFC 7323, section 2.2), or 0 if there is none.
-func windowScale(options []byte) uint8 {
-	const end, none, scale = 0, 1, 3
+// synOptions reads the options of a SYN: the shift count of the window scale option (RFC 7323, section 2.2), or 0 if there is
+// none, and whether there is a SACK-permitted option (RFC 2018, section 2).
+func synOptions(options []byte) (shift uint8, sack bool) {
+	const end, none, scale, sackPermitted = 0, 1, 3, 4
 	for len(options) > 0 && options[0] != end {
 		if options[0] == none {
 			options = options[1:]
@@ -78,41 +80,49 @@ func windowScale(options []byte) uint8 {
 		if len(options) < 2 || int(options[1]) < 2 || int(options[1]) > len(options) {
 			break
 		}
-		if options[0] == scale && options[1] == 3 {
-			return options[2]
+		switch {
+		case options[0] == scale && options[1] == 3:
+			shift = options[2]
+		case options[0] == sackPermitted && options[1] == 2:
+			sack = true
 		}
 		options = options[options[1]:]
 	}
-	return 0
+	return shift, sack
 }
 
-// Dissect reads the headers of an IPv4 packet (RFC 791) that carries TCP (RFC
+// Dissect reads the headers of an IP packet, of version 4 (RFC 791) or 6 (RFC 8200), that carries TCP (RFC
 // 9293), UDP (RFC 768) or SCTP (RFC 9260, whose chunks are the payload). Other
-// protocols, and all fragments but the first, yield a flow without ports and
-// without payload. The packet may have been cut after its headers. IPv6 is an
-// error: the lab gives its hosts IPv4 addresses only. Checksums are ignored, since
+// protocols, IPv6 extension headers among them, and all fragments but the first, yield a flow without ports and
+// without payload. The packet may have been cut after its headers. Checksums are ignored, since
 // a kernel may leave them to a network card, which a TUN device does not have.
 func Dissect(packet []byte) (Headers, error) {
 	if len(packet) < 20 {
 		return Headers{}, fmt.Errorf("IP packet of %d octets, want at least 20", len(packet))
 	}
-	if version := packet[0] >> 4; version != 4 {
-		return Headers{}, fmt.Errorf("IP version %d is not supported, only version 4", version)
-	}
 	be := binary.BigEndian
-	head, total := int(packet[0]&15)*4, int(be.Uint16(packet[2:]))
-	if head < 20 || total < head || head > len(packet) {
-		return Headers{}, fmt.Errorf("IPv4 packet of %d octets with a header of %d and a total length of %d", len(packet), head, total)
+	var head, total int
+	var h Headers
+	switch version := packet[0] >> 4; version {
+	case 4:
+		head, total = int(packet[0]&15)*4, int(be.Uint16(packet[2:]))
+		if head < 20 || total < head || head > len(packet) {
+			return Headers{}, fmt.Errorf("IPv4 packet of %d octets with a header of %d and a total length of %d", len(packet), head, total)
+		}
+		h.Flow = between(packet[9], packet[12:16], packet[16:20])
+		if later := be.Uint16(packet[6:])&0x1fff != 0; later {
+			return h, nil
+		}
+	case 6:
+		if head = 40; len(packet) < head {
+			return Headers{}, fmt.Errorf("IPv6 packet of %d octets, want at least %d", len(packet), head)
+		}
+		total = head + int(be.Uint16(packet[4:]))
+		h.Flow = between(packet[6], packet[8:24], packet[24:40])
+	default:
+		return Headers{}, fmt.Errorf("IP version %d is not supported, only versions 4 and 6", version)
 	}
-	source, destination := netip.AddrFrom4([4]byte(packet[12:])), netip.AddrFrom4([4]byte(packet[16:]))
-	h := Headers{Flow: Flow{
-		Protocol:    packet[9],
-		Source:      netip.AddrPortFrom(source, 0),
-		Destination: netip.AddrPortFrom(destination, 0),
-	}}
-	if later := be.Uint16(packet[6:])&0x1fff != 0; later {
-		return h, nil
-	}
+	source, destination := h.Flow.Source.Addr(), h.Flow.Destination.Addr()
 	body, offset := packet[head:min(total, len(packet))], 0
 	switch h.Flow.Protocol {
 	case TCP:
@@ -126,7 +136,7 @@ func Dissect(packet []byte) (Headers, error) {
 		h.Sequence, h.Acknowledgment = be.Uint32(body[4:]), be.Uint32(body[8:])
 		h.Flags, h.Window = TCPFlags(body[13]), be.Uint16(body[14:])
 		if h.Flags.Has(SYN) {
-			h.Scale = windowScale(body[20:offset])
+			h.Scale, h.SACK = synOptions(body[20:offset])
 		}
 	case UDP:
 		if len(body) < 8 {
@@ -145,4 +155,11 @@ func Dissect(packet []byte) (Headers, error) {
 	h.Flow.Source = netip.AddrPortFrom(source, be.Uint16(body))
 	h.Flow.Destination = netip.AddrPortFrom(destination, be.Uint16(body[2:]))
 	return h, nil
+}
+
+// between returns the flow between two addresses, still without ports.
+func between(protocol uint8, source, destination []byte) Flow {
+	from, _ := netip.AddrFromSlice(source) // both have the size of an address
+	to, _ := netip.AddrFromSlice(destination)
+	return Flow{Protocol: protocol, Source: netip.AddrPortFrom(from, 0), Destination: netip.AddrPortFrom(to, 0)}
 }

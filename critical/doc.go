@@ -50,7 +50,7 @@
 //
 // # Whose octets
 //
-// Captures hold the TLS 1.3 keys, so records and QUIC packets are decrypted, including
+// Captures hold the keys of TLS 1.3 and 1.2, so records and QUIC packets are decrypted, including
 // those that were lost, and parsed as HTTP/1.1, SPDY, HTTP/2 or HTTP/3 as far as needed
 // to assign octets to requests. Where that fails the kind follows from the phase alone,
 // and [Step].Seen is false.

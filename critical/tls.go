@@ -2,7 +2,7 @@ package critical
 
 import "wiretime/protection"
 
-// unseal decrypts TLS 1.3 in both directions of a connection as far as it can:
+// unseal decrypts TLS in both directions of a connection as far as it can:
 // without the connection's secrets the texts are empty. A text takes the place of the
 // octets that it was decrypted from.
 func unseal(fromClient, fromServer []byte, keys protection.KeyLog) [2]*text {
@@ -14,7 +14,7 @@ func unseal(fromClient, fromServer []byte, keys protection.KeyLog) [2]*text {
 			at := int64(r.Offset) + 1 // position 0 of the lane is the SYN
 			t.records = append(t.records, record{
 				text: span{int64(r.Text), int64(r.Text + r.Length)}, wire: span{at, at + int64(r.Size)},
-				header: protection.RecordHeader, sealed: true,
+				header: int64(from.Head), sealed: true,
 			})
 		}
 		texts[d] = t

@@ -29,8 +29,17 @@ type Evidence struct {
 	// NoServerLog says that the server keeps no log. Rules then rely on the HAR and the packets.
 	NoServerLog bool
 
+	// TLS is the version that the server's log must have for each request, such as "TLS 1.3"; empty if it need not have
+	// any.
+	TLS string
+	// TearDown says that the client was to close its connections within the capture.
+	TearDown bool
+
 	// Windows are the flow-control windows that the cell set.
 	Windows Windows
+
+	// NoSACK says that the cell switched TCP's selective acknowledgements off.
+	NoSACK bool
 
 	HAR        *capture.HAR // of a page
 	Server     []capture.ServerEntry
@@ -42,6 +51,7 @@ type Evidence struct {
 	Headers    *Headers       // of all requests and responses; nil if some could not be read
 	Crowd      *Crowd         // of a crowd
 	Announced  *Announced     // windows of a page's connections; nil if not known
+	Live       *Live          // of a load on the live clock; nil for all others
 	// CaptureCut says that packets are missing from the capture because there were more than it may hold.
 	CaptureCut bool
 	Counted    *Counts
@@ -86,3 +96,16 @@ type HeaderSum struct {
 // Counts is how many IP packets the emulator counted: that the client sent, that reached the client, and that were
 // dropped in either direction.
 type Counts struct{ Up, Down, Drops int64 }
+
+// Live describes a load on the live clock. It crossed this machine's own network to servers of others, of which only the
+// client's end is known: packets are in the capture once, as this machine's network devices showed them.
+type Live struct {
+	Page string // URL, as it was requested
+	// Captured says that packets could be captured. Lost is how many packets of this machine the kernel dropped from
+	// the capture. Full says that there were more than are kept.
+	Captured, Full bool
+	Lost           int
+}
+
+// Whole reports whether the capture has every packet of the load. Only then is it evidence.
+func (l *Live) Whole() bool { return l.Captured && !l.Full && l.Lost == 0 }

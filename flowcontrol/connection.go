@@ -162,7 +162,7 @@ func (c *conversation) interpret(tracks *[2]track, keys protection.KeyLog, wante
 		}
 		negotiated, early = unsealed.ALPN, unsealed.Texts[Client].Early
 		for side, from := range unsealed.Texts {
-			texts[side] = text{track: &tracks[side], data: from.Data, records: from.Records, header: protection.RecordHeader}
+			texts[side] = text{track: &tracks[side], data: from.Data, records: from.Records, header: int64(from.Head)}
 			if from.Unread > 0 {
 				c.Unseen = append(c.Unseen, fmt.Sprintf("the last %d octets that the %s sent: they are an incomplete TLS record, or could not be decrypted", from.Unread, Side(side)))
 			}

@@ -3,7 +3,7 @@
 //
 // # Frames
 //
-// [Read] decrypts TLS 1.3 and QUIC with the keys in the capture and parses the frames of SPDY, HTTP/2 and HTTP/3. A frame was sent
+// [Read] decrypts TLS 1.3, TLS 1.2 and QUIC with the keys in the capture and parses the frames of SPDY, HTTP/2 and HTTP/3. A frame was sent
 // when the first octet of its record left its sender's host for the first time, and received when all octets up to its end had
 // arrived. SPDY's frames can also be read from the loader's log ([ReadLog]), which knows the client's times only.
 //

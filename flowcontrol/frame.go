@@ -34,7 +34,7 @@ type text struct {
 	track   *track
 	data    []byte
 	records []protection.Record // without TLS a single one
-	header  int64               // octets of a record's header; 0 without TLS
+	header  int64               // octets of a record before its content; 0 without TLS
 }
 
 // clear returns the text of a direction without TLS.

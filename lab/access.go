@@ -23,6 +23,13 @@ func (l *Lab) setRoutes(tcp TCPOptions) error {
 			}
 		}
 	}
+	if tcp.NoSACK != l.tcp.NoSACK {
+		for _, host := range []*Namespace{l.client, l.server} {
+			if err := host.Do(func() error { return setSACK(!tcp.NoSACK) }); err != nil {
+				return fmt.Errorf("switch TCP's selective acknowledgements: %w", err)
+			}
+		}
+	}
 	l.tcp = tcp
 	if err := l.useAccess(0); err != nil {
 		return fmt.Errorf("client: %w", err)
@@ -57,6 +64,15 @@ func (l *Lab) setTCPWindow(octets int) error {
 		}
 	}
 	return nil
+}
+
+// setSACK says whether new connections on the current host may acknowledge selectively.
+func setSACK(on bool) error {
+	value := "0"
+	if on {
+		value = "1"
+	}
+	return sysctl("net/ipv4/tcp_sack", value)
 }
 
 // useAccess makes access link i the client's only one, as a handover to it does:

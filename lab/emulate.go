@@ -23,12 +23,18 @@ const settleQuiet = 45 * time.Millisecond
 // acknowledgements, or retransmissions of data whose acknowledgement was lost.
 const settleLimit = 50 * time.Millisecond
 
+// quietLimit ends the wait for the silence that a task asks for.
+const quietLimit = 30 * time.Second
+
 // Task is what to do while a path is emulated.
 type Task struct {
 	Seed    uint64        // of the path's loss and jitter
 	From    time.Duration // the path's time at its first packet; must be 0 for a path with handovers
 	Keep    emulator.Keep // of the capture
 	Comment string        // goes into the capture's header
+	// Quiet is how long no packet may have arrived before the capture ends; 0: for as long as hosts hold back an
+	// acknowledgement, and no more than 50 ms after Do. With a Quiet the wait has a limit of quietLimit.
+	Quiet time.Duration
 	// Programs are the processes that take part, besides this one and the emulator. Their
 	// processor time does not count as taken by others.
 	Programs []int
@@ -113,7 +119,11 @@ func (h *Hosts) run(ctx context.Context, t Task) (*Report, error) {
 		return nil, context.Cause(ctx)
 	}
 	if report.LoadError == nil {
-		if err := l.emulator.Settle(ctx, settleQuiet, settleLimit); err != nil {
+		quiet, limit := settleQuiet, settleLimit
+		if t.Quiet > 0 {
+			quiet, limit = t.Quiet, quietLimit
+		}
+		if err := l.emulator.Settle(ctx, quiet, limit); err != nil {
 			return nil, err
 		}
 	}

@@ -44,6 +44,8 @@ type TCPOptions struct {
 	// Window is the largest receive and send buffer of a connection in octets: the maximum of
 	// net.ipv4.tcp_rmem and tcp_wmem. Linux advertises a smaller window. 0: the lab's own buffers.
 	Window int `json:",omitempty"`
+	// NoSACK switches selective acknowledgements off (net.ipv4.tcp_sack, RFC 2018).
+	NoSACK bool `json:",omitempty"`
 }
 
 // ErrNoTUN means that /dev/net/tun cannot be opened.

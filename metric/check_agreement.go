@@ -32,6 +32,9 @@ import (
 // the browser's own, not the page's, and browsers do not report it. It shows
 // among the misses if the archive lacks it.
 func checkAgreement(ev *evidence.Evidence) []study.Violation {
+	if ev.Live != nil {
+		return checkOwnResources(ev)
+	}
 	var list []study.Violation
 	for _, part := range []struct {
 		name    string

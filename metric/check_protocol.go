@@ -5,13 +5,16 @@ import (
 	"slices"
 	"strings"
 
+	"wiretime/capture"
 	"wiretime/english"
 	"wiretime/evidence"
 	"wiretime/study"
 )
 
 // checkProtocol is rule 1: browser and server both saw the protocol that was
-// asked for, or the one to fall back to, on every request that was answered.
+// asked for, or the one to fall back to, on every request that was answered. On the live clock
+// that holds for the page's own hosts: other hosts offer what they like, which is counted (metric other_protocol).
+// The server must also have seen the version of TLS that was asked for.
 func checkProtocol(ev *evidence.Evidence) []study.Violation {
 	wanted := []spoken{{protocol: ev.Protocol, clear: ev.Protocol == "http/1.1"}}
 	if ev.Protocol == "https/1.1" {
@@ -21,25 +24,40 @@ func checkProtocol(ev *evidence.Evidence) []study.Violation {
 		wanted = append(wanted, spoken{protocol: ev.Fallback})
 	}
 	browser, server := map[spoken][]string{}, map[spoken][]string{}
+	versions := map[string][]string{}
+	own := ownHosts(ev)
 	for _, e := range ev.Fetched() {
-		if evidence.Failed(e) || e.Response.Status == 0 {
+		if !answered(e) || own != nil && !own[host(e.Request.URL)] {
 			continue
 		}
-		protocol := e.Protocol
-		if protocol == "" {
-			protocol = strings.ToLower(e.Response.HTTPVersion)
-		}
-		was := spoken{protocol: protocol, clear: strings.HasPrefix(e.Request.URL, "http:")}
+		was := spokenOn(e)
 		browser[was] = append(browser[was], e.Request.Method+" "+e.Request.URL)
 	}
 	for i := range ev.Server {
 		e := &ev.Server[i]
 		was := spoken{protocol: e.Protocol, clear: e.TLS == ""}
 		server[was] = append(server[was], e.Method+" "+e.URL)
+		if ev.TLS != "" && e.TLS != "" && e.TLS != ev.TLS {
+			versions[e.TLS] = append(versions[e.TLS], e.Method+" "+e.URL)
+		}
 	}
-	return append(
-		strangers(wanted, browser, "the browser reports"),
-		strangers(wanted, server, "the server log shows")...)
+	list := slices.Concat(strangers(wanted, browser, "the browser reports"), strangers(wanted, server, "the server log shows"))
+	for _, version := range slices.Sorted(maps.Keys(versions)) {
+		list = append(list, violation(1, "the server log shows %s over %s, not over %s: %s", english.Count(len(versions[version]), "request"), version, ev.TLS, some(versions[version])))
+	}
+	return list
+}
+
+// answered reports whether a request was answered.
+func answered(e *capture.Entry) bool { return !evidence.Failed(e) && e.Response.Status != 0 }
+
+// spokenOn returns how a request was carried, by the browser's report.
+func spokenOn(e *capture.Entry) spoken {
+	protocol := e.Protocol
+	if protocol == "" {
+		protocol = strings.ToLower(e.Response.HTTPVersion)
+	}
+	return spoken{protocol: protocol, clear: strings.HasPrefix(e.Request.URL, "http:")}
 }
 
 // spoken is how a request was carried.

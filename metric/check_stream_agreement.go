@@ -68,7 +68,12 @@ func compareMediaRequests(ev *evidence.Evidence) []study.Violation {
 	if pieces := surplusOf(unasked); len(pieces) > 0 {
 		list = append(list, violation(4, "the server answered %s that the viewer did not make: %s", english.Count(len(pieces), "request"), some(pieces)))
 	}
-	if had := len(ev.Stream.Figures.Sessions); len(connections) > had {
+	row, _ := transportOf(ev.Protocol)
+	each := 1
+	if row.wire.Protocol() == capture.TCP { // whose connections carry one request at a time
+		each = max(ev.Stream.Parallel, 1)
+	}
+	if had := len(ev.Stream.Figures.Sessions); len(connections) > each*had {
 		list = append(list, violation(4, "the server answered on %s, but the viewer had %s", english.Count(len(connections), "connection"), english.Count(had, "session")))
 	}
 	return list

@@ -37,6 +37,24 @@ func TestCheckHTTP1(t *testing.T) {
 	}
 }
 
+// TestCheckTLS looks at loads over a version of TLS that was asked for, over another, and at such as may have any.
+func TestCheckTLS(t *testing.T) {
+	for _, c := range []struct {
+		asked, was string
+		sound      bool
+	}{
+		{"TLS 1.3", "TLS 1.3", true}, {"TLS 1.2", "TLS 1.2", true}, {"TLS 1.2", "TLS 1.3", false}, {"TLS 1.3", "TLS 1.2", false}, {"", "TLS 1.2", true},
+	} {
+		s := h2Scene()
+		s.log[0].TLS = c.was
+		ev := s.load(t, "h2")
+		ev.TLS = c.asked
+		if got := Pages().Violations(ev); (len(got) == 0) != c.sound || len(got) > 0 && got[0].Rule != 1 {
+			t.Errorf("%q was asked for, %s used: %v", c.asked, c.was, got)
+		}
+	}
+}
+
 // TestCheckSPDY looks at loads over SPDY, and at such that were to be.
 func TestCheckSPDY(t *testing.T) {
 	for _, c := range []struct {

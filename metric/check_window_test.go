@@ -49,6 +49,33 @@ func segmentWith(source, destination string, flags capture.TCPFlags, window uint
 	return b
 }
 
+func TestCheckSACK(t *testing.T) {
+	permits, refuses := []byte{2, 4, 5, 0xb4, 4, 2, 0, 0}, []byte{2, 4, 5, 0xb4}
+	for _, c := range []struct {
+		name           string
+		off            bool
+		client, server []byte // options of the SYNs; nil: none was captured
+		want           string
+	}{
+		{"on", false, permits, permits, ""},
+		{"off", true, refuses, refuses, ""},
+		{"the client permits them", true, permits, refuses, "the SYN of 1 TCP flow permits selective acknowledgements, which the cell switches off: tcp 10.0.0.2:4000 > 10.0.1.2:443"},
+		{"both permit them", true, permits, permits,
+			"the SYN of 2 TCP flows permits selective acknowledgements, which the cell switches off: tcp 10.0.0.2:4000 > 10.0.1.2:443, tcp 10.0.1.2:443 > 10.0.0.2:4000"},
+		{"no SYN", true, nil, nil, "the capture has no SYN, so it does not show that selective acknowledgements were off"},
+	} {
+		var s scene
+		if c.client != nil {
+			s.up(1, capturetest.Segment(client, server, 1, 0, capture.SYN, c.client, nil))
+			s.down(2, capturetest.Segment(server, client, 1, 2, capture.SYN|capture.ACK, c.server, nil))
+		}
+		s.up(3, capturetest.Segment(client, server, 2, 2, capture.ACK, nil, []byte("x")))
+		ev := s.load(t, "h2")
+		ev.NoSACK = c.off
+		expectWindows(t, c.name, checkSACK(ev), c.want)
+	}
+}
+
 func TestCheckTCPWindows(t *testing.T) {
 	const asked = 1 << 20 // its scale is 5: 65535<<5 is nearly 2 MiB
 	for _, c := range []struct {

@@ -113,6 +113,49 @@ func TestTimeOnWire(t *testing.T) {
 	}
 }
 
+// TestTimeOnWireToTheLastPacket follows a connection to its end.
+func TestTimeOnWireToTheLastPacket(t *testing.T) {
+	nothing := func(*scene) {}
+	cut := func(packets int) func(s *scene) { // the last packets of the scene, each twice: as sent and as received
+		return func(s *scene) { s.records = s.records[:len(s.records)-2*packets] }
+	}
+	for _, c := range []struct {
+		name   string
+		change func(s *scene)
+		base   func() *scene
+		asked  bool
+		want   float64
+	}{
+		{"both ends close, and the last acknowledgment counts", nothing, h2Scene, true, 701},
+		{"the study did not ask", nothing, h2Scene, false, none},
+		{"the client has not closed", cut(2), h2Scene, true, none},
+		{"the server has not closed", func(s *scene) {
+			cut(3)(s)
+			s.up(601, fromClient(101, 3031, capture.FIN|capture.ACK, 0))
+		}, h2Scene, true, none},
+		{"a reset closes both", func(s *scene) {
+			cut(3)(s)
+			s.up(601, fromClient(101, 3031, capture.RST, 0))
+		}, h2Scene, true, 601},
+		{"a connection without an answer need not be closed", func(s *scene) {
+			s.up(702, segment("10.0.0.2:4001", server, 7, 0, capture.SYN, 0))
+		}, h2Scene, true, 702},
+		{"one with an answer must be", func(s *scene) {
+			s.up(702, segment("10.0.0.2:4001", server, 7, 0, capture.SYN, 0))
+			s.down(802, segment(server, "10.0.0.2:4001", 7, 8, capture.SYN|capture.ACK, 0))
+		}, h2Scene, true, none},
+		{"of QUIC the last packet counts, whenever it comes", func(s *scene) { s.up(900, datagram(client, server, short, 30)) }, h3Scene, true, 900},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := c.base()
+			c.change(s)
+			ev := s.load(t, s.log[0].Protocol)
+			ev.TearDown = c.asked
+			expect(t, ev, map[string]float64{"tow_closed": c.want})
+		})
+	}
+}
+
 // replaceUp makes the client send what it sent at one time at another.
 func (s *scene) replaceUp(from, to float64) {
 	for i := range s.records {

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"slices"
+	"strings"
 
 	"wiretime/capture"
 	"wiretime/evidence"
@@ -13,7 +14,7 @@ import (
 func Pages() Set {
 	return Set{
 		Metrics: []Metric{
-			dcl, onload, plt, tow, ttfb, fcp, lcp,
+			dcl, onload, plt, tow, towClosed, ttfb, fcp, lcp,
 			requests, connectionCount,
 			bytesUp, bytesDown, packetsUp, packetsDown,
 			requestHeaders, requestHeadersPlain, responseHeaders, responseHeadersPlain, allHeaders, allHeadersPlain,
@@ -21,8 +22,9 @@ func Pages() Set {
 			pathRate, pathOutage, pltClear,
 			lateP50, lateP99, lateMax, misses, inexact, unused,
 			pushed, pushedInVain, requestsSaved, hintDelay,
+			otherProtocol, failedElsewhere, captureLost,
 		},
-		Checks: []Check{checkProtocol, checkVisit, checkAgreement, checkWindows},
+		Checks: []Check{checkProtocol, checkVisit, checkAgreement, checkWindows, checkSACK},
 	}
 }
 
@@ -41,12 +43,19 @@ func EachPage(ev *evidence.Evidence) []study.Page {
 		}
 		if entries := ev.EntriesOf(list[i].ID); len(entries) > 0 {
 			first := slices.MinFunc(entries, func(a, b *capture.Entry) int { return a.Started.Compare(b.Started) })
-			p.URL = first.Request.URL
+			if !isStep(p.URL) {
+				p.URL = first.Request.URL
+			}
 			p.PLT = milliseconds(int64(evidence.LastEnd(entries).Sub(list[i].Started)))
 		}
 		pages[i] = p
 	}
 	return pages
+}
+
+// isStep reports whether a page of a HAR is a step of a journey on the page before it, by its title.
+func isStep(title string) bool {
+	return strings.HasPrefix(title, "click ") || strings.HasPrefix(title, "scroll ")
 }
 
 var requests = Metric{

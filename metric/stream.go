@@ -16,7 +16,7 @@ import (
 func Streams() Set {
 	return Set{
 		Metrics: slices.Concat(viewerWaits(), playback(), outcome(), streamPackets()),
-		Checks:  []Check{checkTransport, checkSessions, checkStreamAgreement},
+		Checks:  []Check{checkTransport, checkSACK, checkSessions, checkStreamAgreement},
 	}
 }
 
@@ -170,6 +170,11 @@ func outcome() []Metric {
 			took := lastOctet(s) - s.Figures.Loads[0].Asked
 			return float64(s.Figures.Received) * 8 / 1e6 / took.Seconds(), took > 0
 		}),
+		ofStream(study.Metric{
+			Name: "slow_start_window", Unit: "B", Title: "Slow start window",
+			Definition: "The server's congestion window when a QUIC connection first left slow start, because packets were lost or because the round trip had grown (HyStart), by the server's own account. " +
+				"A stream whose connections stayed in slow start, or over another transport, has none.",
+		}, func(s *record.Stream) (float64, bool) { return float64(s.SlowStart), s.SlowStart > 0 }),
 		ofStream(study.Metric{
 			Name: "media_down", Unit: "B", Title: "Media down",
 			Definition: "Octets of content that the viewer received, without headers of any layer: those played, those wasted and those held at the end, such as a file.",

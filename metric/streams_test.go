@@ -68,7 +68,7 @@ func TestMetricsOfAViewing(t *testing.T) {
 		"ttd": none, "loading_delay": 750, "loading_delay_max": 900, "set_up": 90, "start_up": 600,
 		"recovery": 350, "recovery_max": 500,
 		"stalls": 2, "stalled": 3000, "rebuffer": 100 * 3.0 / 18, "switches": 4, "seeks": 5,
-		"goodput": 9e6 * 8 / 1e6 / 3.9, "media_down": 9e6, "wasted": 1e6, "handovers": 3, "sessions": 2, "early": none,
+		"goodput": 9e6 * 8 / 1e6 / 3.9, "media_down": 9e6, "wasted": 1e6, "handovers": 3, "sessions": 2, "early": none, "slow_start_window": none,
 		"bytes_up": none, "bytes_down": none, "packets_up": none, "packets_down": none, "drops": none, "retransmissions": none,
 		"late_p50": none, "late_p99": none, "late_max": none,
 	})

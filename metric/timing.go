@@ -114,6 +114,23 @@ var tow = Metric{
 	timeOnWire,
 }
 
+var towClosed = Metric{
+	study.Metric{
+		Name: "tow_closed", Unit: "ms", Title: "ToW to the last packet",
+		Definition: "Time on wire with the tear-down, at the client's interfaces: from the first packet of the ToW until the last packet, in either direction, of any connection of the load " +
+			"(TCP, or UDP on port 443), in a study with the option tear_down, in which the client closes its connections as soon as the load has ended. " +
+			"No value if a TCP connection of the capture was not closed by both ends (FIN, or RST by either).",
+	},
+	func(ev *evidence.Evidence) (float64, bool) {
+		first, _, known := onWire(ev)
+		last, closed := lastClosed(ev)
+		if !ev.TearDown || !known || !closed || last < first {
+			return 0, false
+		}
+		return milliseconds(last - first - int64(idle(ev))), true
+	},
+}
+
 // maxAckDelay is how long a QUIC receiver may hold back an acknowledgment
 // unless it announced otherwise (RFC 9000, section 18.2).
 const maxAckDelay = 25 * time.Millisecond
@@ -123,12 +140,21 @@ const maxAckDelay = 25 * time.Millisecond
 const coarseness = time.Millisecond
 
 func timeOnWire(ev *evidence.Evidence) (float64, bool) {
-	end := evidence.LastEnd(ev.Fetched())
-	if end.IsZero() {
+	first, last, known := onWire(ev)
+	if !known {
 		return 0, false
 	}
+	return milliseconds(last - first - int64(idle(ev))), true
+}
+
+// onWire returns when the first packet of the ToW passed the client's interfaces, and when the last did, in ns since
+// the Unix epoch.
+func onWire(ev *evidence.Evidence) (first, last int64, known bool) {
+	end := evidence.LastEnd(ev.Fetched())
+	if end.IsZero() {
+		return 0, 0, false
+	}
 	dataEnd, ackEnd := end.UnixNano(), end.Add(maxAckDelay).UnixNano()
-	var first, last int64
 	senders := map[capture.Flow]*sender{}
 	connected := study.KeepsConnections(ev.Visit)
 	for p := range ev.AtClient() {
@@ -150,10 +176,43 @@ func timeOnWire(ev *evidence.Evidence) (float64, bool) {
 			last = p.Time
 		}
 	}
-	if first == 0 || last < first {
-		return 0, false
+	return first, last, first != 0 && last >= first
+}
+
+// ends says which ends of a TCP connection have closed it.
+type ends struct{ answered, client, server bool }
+
+// lastClosed returns when the capture's last packet of TCP or QUIC passed the client's interfaces, in ns since the Unix
+// epoch. It returns false if a TCP connection to which the server answered was still open then.
+func lastClosed(ev *evidence.Evidence) (last int64, closed bool) {
+	connections := map[capture.Flow]*ends{} // by the flow from the client
+	for p := range ev.AtClient() {
+		if isQUIC(p.Flow) {
+			last = p.Time
+		}
+		if p.Flow.Protocol != capture.TCP {
+			continue
+		}
+		last = p.Time
+		flow := p.Flow
+		if p.Inbound {
+			flow = flow.Reverse()
+		}
+		if p.Opens() || connections[flow] == nil {
+			connections[flow] = &ends{}
+		}
+		c := connections[flow]
+		c.answered = c.answered || p.Inbound
+		reset := p.Flags.Has(capture.RST)
+		c.client = c.client || reset || !p.Inbound && p.Flags.Has(capture.FIN)
+		c.server = c.server || reset || p.Inbound && p.Flags.Has(capture.FIN)
 	}
-	return milliseconds(last - first - int64(idle(ev))), true
+	for _, c := range connections {
+		if c.answered && !(c.client && c.server) {
+			return 0, false
+		}
+	}
+	return last, last != 0
 }
 
 // starts reports whether a packet from the client may be the first of a load. What is left of an earlier load is not.

@@ -67,7 +67,7 @@ var drops = Metric{
 				n++
 			}
 		}
-		return float64(n), ev.Packets != nil
+		return float64(n), ev.Packets != nil && ev.Live == nil
 	},
 }
 
@@ -96,6 +96,9 @@ var retransmissions = Metric{
 			"QUIC, whose retransmissions cannot be told from outside: packets the server declared lost.",
 	},
 	func(ev *evidence.Evidence) (float64, bool) {
+		if ev.Live != nil {
+			return 0, false // what servers sent in vain was never seen
+		}
 		if ev.Protocol == "h3" {
 			return float64(ev.ServerLost), ev.ServerLost >= 0
 		}

@@ -22,7 +22,10 @@
 //     serialised at the arrival, the packet in service included; an arrival that
 //     would pass the limit is dropped.
 //  4. Serialiser: first in, first out, at the link's rate or along its trace.
-//     An outage that drops loses packets here.
+//     An outage that drops loses packets here. Queue and serialiser are each
+//     direction's own, or one for both if the access link is shared
+//     ([Access.Shared]).
+//  5. Delay: the direction's own, with its jitter.
 //  6. Far: the delay to and from a server that is farther away than others
 //     ([Path.Far]). It is added after the access link in both directions. Packets from
 //     the server meet it before the link in reality; here they find the link's queue

@@ -59,9 +59,11 @@ func (p Path) Start(seed uint64) (*Emulation, error) {
 	}
 	e := &Emulation{handovers: p.Handovers(), rebindings: p.Rebindings(), together: p.Together, far: p.Far}
 	for i := range p.Access {
-		for _, d := range []Direction{Up, Down} {
-			e.lines = append(e.lines, p.line(i, d, seed))
+		up, down := p.line(i, Up, seed), p.line(i, Down, seed)
+		if p.Access[i].Shared {
+			down.backlog, down.transmitter = up.backlog, up.transmitter
 		}
+		e.lines = append(e.lines, up, down)
 	}
 	return e, nil
 }
@@ -108,10 +110,11 @@ func (e *Emulation) Active(now int64) int {
 	return 0
 }
 
-// line is one direction of one access link in use.
+// line is one direction of one access link in use. The directions of a shared one have one backlog
+// and one transmitter.
 type line struct {
 	luck        luck
-	backlog     backlog
+	backlog     *backlog
 	transmitter transmitter
 	delay       schedule[int64]
 	loss        schedule[float64]
@@ -124,7 +127,7 @@ func (p Path) line(access int, d Direction, seed uint64) line {
 	link, events := p.Access[access].link(d), p.timeline(access, d)
 	l := line{
 		luck:        newLuck(seed, access, d, link.Loss.GilbertElliott),
-		backlog:     backlog{limit: link.Queue},
+		backlog:     &backlog{limit: link.Queue},
 		transmitter: &serialiser{service: events.service},
 		delay:       events.delay,
 		loss:        events.loss,

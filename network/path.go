@@ -29,6 +29,10 @@ type Access struct {
 	Name string `json:"name"`
 	Up   Link   `json:"up"`   // client to server
 	Down Link   `json:"down"` // server to client
+	// Shared says that both directions take turns on one line, as on a half-duplex medium or in a
+	// dummynet pipe that takes packets both ways: one queue and one rate or trace, that of Up and
+	// of Down alike. Delay, jitter and loss remain each direction's own.
+	Shared bool `json:"shared,omitzero"`
 	// Ride sets the rate and the delay of both directions from time 0 on, in place of those of
 	// Up and Down, and takes the link down. Ride.Access returns an access link with one.
 	Ride *Ride `json:"ride,omitzero"`

@@ -18,6 +18,7 @@ func TestPathSurvivesJSON(t *testing.T) {
 		Access: []Access{
 			{Name: "wlan", Up: Link{Rate: 1_638_401, Delay: 1, Jitter: 2, Reorder: true, Loss: Loss{Rate: 0.1}, Queue: Queue{Bytes: 64_000, Packets: 50}}},
 			{Name: "lte", Down: Link{Trace: trace(0, 3, 3), Loss: Loss{GilbertElliott: &GilbertElliott{P: 1.0 / 3, R: 0.2, GoodLoss: 1e-9, BadLoss: 1}}}},
+			{Name: "hub", Shared: true, Up: Link{Rate: mbit, Delay: 1}, Down: Link{Rate: mbit}},
 		},
 		Events: []Event{
 			{At: 1, Access: "wlan", Direction: "up", Rate: new(BitRate(0)), Delay: new(time.Duration(0)), Loss: new(0.0)},
@@ -62,6 +63,9 @@ func TestValidateSaysWhatIsWrongAndWhatToWrite(t *testing.T) {
 	}
 	link := func(l Link) Path {
 		return Path{Name: "one", Access: []Access{{Name: "wlan", Down: l}}}
+	}
+	shared := func(up, down Link, events ...Event) Path {
+		return Path{Name: "hub", Access: []Access{{Name: "hub", Shared: true, Up: up, Down: down}}, Events: events}
 	}
 	burst := func(p, r, good, bad float64) Path {
 		return link(Link{Loss: Loss{GilbertElliott: &GilbertElliott{p, r, good, bad}}})
@@ -122,6 +126,14 @@ func TestValidateSaysWhatIsWrongAndWhatToWrite(t *testing.T) {
 		{together(Event{Handover: "lte"}, lost("wlan", 0, 5*ms), Event{At: 5*ms - 1, Handover: "wlan"}), `handover at 4.999999ms to "wlan", which is lost until 5ms; move it to a later time`},
 		{with(Event{Handover: "lte"}, lost("wlan", 0, 5*ms), Event{At: 5*ms - 1, Handover: "wlan"}), ""},
 		{with(Event{At: 4 * ms, Outage: ms}, Event{Outage: 5 * ms, Access: "lte"}), `access link "lte", up: the outage at 4ms begins before the one at 0s ends`},
+		{shared(Link{Rate: mbit, Delay: ms}, Link{Rate: mbit, Jitter: ms}), ""},
+		{shared(Link{Trace: trace(1, 2)}, Link{Trace: trace(1, 2)}, Event{At: ms, Outage: ms}, Event{Direction: "up", Loss: new(0.1), Delay: new(ms)}), ""},
+		{shared(Link{Rate: mbit}, Link{Rate: 2 * mbit}), `network "hub": access link "hub": it is shared, but up and down differ in rate, trace or queue; set these for both`},
+		{shared(Link{Trace: trace(1)}, Link{Trace: trace(2)}), "differ in rate, trace or queue"},
+		{shared(Link{Queue: Queue{Packets: 50}}, Link{}), "differ in rate, trace or queue"},
+		{shared(Link{}, Link{}, Event{At: ms, Direction: "up", Rate: new(mbit)}), "it is shared, but event 1 at 1ms changes the rate or stops it in one direction; leave the direction out"},
+		{shared(Link{}, Link{}, Event{At: ms, Direction: "down", Access: "hub", Outage: ms}), "in one direction"},
+		{Path{Access: []Access{{Name: "a", Shared: true, Ride: &Ride{}}}}, "it is shared and follows a ride"},
 		{distant(map[netip.Addr]time.Duration{far: time.Hour, near: 0}), ""},
 		{distant(map[netip.Addr]time.Duration{far: -1}), `network "test": server 198.51.100.2: a delay of -1ns is outside 0 to 1h0m0s; write it like 50ms`},
 		{distant(map[netip.Addr]time.Duration{near: 0, far: time.Hour + 1}), "server 198.51.100.2: a delay of 1h0m0.000000001s is outside"},

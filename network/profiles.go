@@ -20,7 +20,7 @@ func Profiles() []Path {
 	for _, b := range buses {
 		all = append(all, b.path())
 	}
-	return all
+	return append(all, adslWeek.path())
 }
 
 // Profile returns the profile with that name. The error for an unknown name

@@ -59,6 +59,8 @@ func TestProfileFigures(t *testing.T) {
 		{"quic-200ms-loss20", 50_000_000, 50_000_000, 100 * ms, 0.2, Queue{Bytes: 1_562_500}},
 		{"quic-400ms-loss5", 50_000_000, 50_000_000, 200 * ms, 0.05, Queue{Bytes: 1_562_500}},
 		{"perl-237ms", 6_510_000, 4_300_000, 118*ms + 500*us, 0, Queue{Bytes: 203_437}},
+		{"perl-73ms", 20_000_000, 20_000_000, 36*ms + 500*us, 0, Queue{Bytes: 625_000}},
+		{"perl-87ms", 20_000_000, 20_000_000, 43*ms + 500*us, 0, Queue{Bytes: 625_000}},
 		{"slow-3g", 400_000, 400_000, 200 * ms, 0, Queue{Bytes: 64_000}},
 		{"3g", 1_600_000, 768_000, 150 * ms, 0, Queue{Bytes: 64_000}},
 		{"3g-fast", 1_600_000, 768_000, 75 * ms, 0, Queue{Bytes: 64_000}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,9 @@ func (p Path) validate() error {
 				return fmt.Errorf("access link %q, %v: it has a ride and a trace; keep one of them", a.Name, d)
 			}
 		}
+		if err := p.validateShared(i); err != nil {
+			return fmt.Errorf("access link %q: %w", a.Name, err)
+		}
 		if a.Ride != nil {
 			if err := a.Ride.validate(); err != nil {
 				return fmt.Errorf("access link %q: ride %q: %w", a.Name, a.Ride.Name, err)
@@ -64,6 +68,25 @@ func (p Path) validate() error {
 		return err
 	}
 	return p.validateOutages()
+}
+
+// validateShared checks that the directions of a shared access link do not differ in what they share.
+func (p Path) validateShared(access int) error {
+	a := &p.Access[access]
+	switch {
+	case !a.Shared:
+		return nil
+	case a.Ride != nil:
+		return errors.New("it is shared and follows a ride, which has a rate for each direction; keep one of them")
+	case a.Up.Rate != a.Down.Rate || a.Up.Queue != a.Down.Queue || !reflect.DeepEqual(a.Up.Trace, a.Down.Trace):
+		return errors.New("it is shared, but up and down differ in rate, trace or queue; set these for both directions together")
+	}
+	for i, e := range p.Events {
+		if e.Direction != "" && e.concerns(a.Name, Up) != e.concerns(a.Name, Down) && (e.Rate != nil || e.Outage > 0) {
+			return fmt.Errorf("it is shared, but event %d at %v changes the rate or stops it in one direction; leave the direction out", i+1, e.At)
+		}
+	}
+	return nil
 }
 
 func (p Path) validateFar() error {

@@ -66,16 +66,28 @@ func clientRandom(hello []byte) []byte {
 	return hello[2:34]
 }
 
-// chosenSuite returns the cipher suite in a ServerHello's body, or nil if it is unknown.
-func chosenSuite(hello []byte) *Suite {
-	if len(hello) < 35 {
-		return nil
+// chosenSuite returns the TLS 1.3 cipher suite in a ServerHello's body, or nil if it is another or unknown.
+func chosenSuite(hello []byte) *Suite { return SuiteByNumber(suiteNumber(hello)) }
+
+// suiteNumber returns the number of the cipher suite in a ServerHello's body, or 0, which no cipher has.
+func suiteNumber(hello []byte) uint16 {
+	r := NewReader(hello)
+	r.Take(34) // the version and the random
+	r.Take(uint64(r.Octet()))
+	number := r.Take(2)
+	if number == nil {
+		return 0
 	}
-	after := 35 + int(hello[34])
-	if len(hello) < after+2 {
-		return nil
-	}
-	return SuiteByNumber(binary.BigEndian.Uint16(hello[after:]))
+	return binary.BigEndian.Uint16(number)
+}
+
+// serverExtensions returns the list of extensions in a ServerHello's body, or nil.
+func serverExtensions(hello []byte) []byte {
+	r := NewReader(hello)
+	r.Take(34)
+	r.Take(uint64(r.Octet()))
+	r.Take(3) // the cipher suite and the compression
+	return r.Take(uint64(r.Left()))
 }
 
 // Numbers of TLS extensions.
@@ -120,9 +132,10 @@ func helloExtensions(hello []byte) []byte {
 	return r.Take(uint64(r.Left()))
 }
 
-// chosenALPN returns the protocol in the body of EncryptedExtensions; empty if there is none.
-func chosenALPN(body []byte) string {
-	list := extension(body, extensionALPN)
+// chosenALPN returns the protocol in the server's list of extensions, which is the body of EncryptedExtensions; empty if
+// there is none.
+func chosenALPN(extensions []byte) string {
+	list := extension(extensions, extensionALPN)
 	if len(list) < 3 || len(list) < 3+int(list[2]) {
 		return ""
 	}

@@ -1,4 +1,4 @@
-// Package protection removes the protection of TLS 1.3 records and of QUIC version 1 packets,
+// Package protection removes the protection of TLS 1.3 and 1.2 records and of QUIC version 1 packets,
 // given the secrets of a connection.
 package protection
 

@@ -7,8 +7,9 @@ import (
 
 // Types of TLS records (RFC 8446 section 5.1).
 const (
-	recordHandshake   = 22
-	recordApplication = 23
+	recordChangeCipher = 20
+	recordHandshake    = 22
+	recordApplication  = 23
 )
 
 // RecordHeader is the length of a TLS record's header in octets.
@@ -20,6 +21,7 @@ const longestRecord = 1<<14 + 256 // octets behind the header (RFC 8446 section 
 type Text struct {
 	Data    []byte
 	Records []Record // the records that carried Data, in order
+	Head    int      // octets of each record before its content: its header and, over TLS 1.2, the explicit part of its nonce
 	// Unread is how many octets at the end were left: an incomplete record, or the first one that could not be decrypted and
 	// all that follow it.
 	Unread int
@@ -47,18 +49,16 @@ type Unsealed struct {
 // The reasons why Unseal cannot decrypt a connection.
 var (
 	ErrNoHandshake = errors.New("the start of the TLS handshake is missing")
-	ErrNotTLS13    = errors.New("the connection does not use TLS 1.3 with a known cipher suite")
+	ErrUnknownTLS  = errors.New("the connection uses neither TLS 1.3 nor TLS 1.2 with a known cipher suite")
 	ErrNoSecrets   = errors.New("the key log lacks the secrets of this connection")
 )
 
-// Unseal decrypts both directions of a TLS 1.3 connection, each up to the first record that it cannot decrypt. It
+// Unseal decrypts both directions of a TLS 1.3 or 1.2 connection, each up to the first record that it cannot decrypt. It
 // overwrites fromClient and fromServer with the texts. With an error at least one text is empty: ErrNoSecrets may
 // concern one direction only.
 func Unseal(fromClient, fromServer []byte, keys KeyLog) (Unsealed, error) {
 	var u Unsealed
-	var random []byte
-	var chosen *Suite
-	answered := false
+	var random, answer []byte
 	eachRecord(fromClient, func(_ int, r []byte) bool {
 		messages(r[RecordHeader:], func(kind byte, body []byte) {
 			if kind == clientHello {
@@ -71,20 +71,24 @@ func Unseal(fromClient, fromServer []byte, keys KeyLog) (Unsealed, error) {
 		if r[0] == recordHandshake {
 			messages(r[RecordHeader:], func(kind byte, body []byte) {
 				if kind == serverHello {
-					answered, chosen = true, chosenSuite(body)
+					answer = body
 				}
 			})
 		}
-		return chosen == nil
+		return answer == nil
 	})
 	secrets := keys[string(random)]
+	chosen := chosenSuite(answer)
+	old := chosenSuite12(answer)
 	switch {
-	case random == nil || !answered:
+	case random == nil || answer == nil:
 		return u, ErrNoHandshake
-	case chosen == nil:
-		return u, ErrNotTLS13
+	case chosen == nil && old == nil:
+		return u, ErrUnknownTLS
 	case secrets == nil:
 		return u, ErrNoSecrets
+	case old != nil:
+		return unseal12(old, random, answer, fromClient, fromServer, secrets)
 	}
 	var err error
 	for d, data := range [2][]byte{fromClient, fromServer} {
@@ -93,7 +97,7 @@ func Unseal(fromClient, fromServer []byte, keys KeyLog) (Unsealed, error) {
 			err = ErrNoSecrets
 			continue
 		}
-		u.Texts[d].Data = data[:0]
+		u.Texts[d].Data, u.Texts[d].Head = data[:0], RecordHeader
 		o := opener{unsealed: &u, client: d == 0, text: &u.Texts[d], traffic: NewKeys(chosen, traffic), keys: NewKeys(chosen, handshake)}
 		u.Texts[d].Unread = len(data) - eachRecord(data, o.record)
 	}

@@ -47,8 +47,8 @@ func (c sending) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// talk asks a question over TLS up to a version, and returns the octets of both ends and the key log.
-func talk(t testing.TB, version uint16) (fromClient, fromServer, log []byte) {
+// talk asks a question over TLS up to a version, with the cipher suites over TLS 1.2, and returns the octets of both ends and the key log.
+func talk(t testing.TB, version uint16, suites ...uint16) (fromClient, fromServer, log []byte) {
 	t.Helper()
 	a, b := net.Pipe()
 	defer a.Close()
@@ -57,7 +57,7 @@ func talk(t testing.TB, version uint16) (fromClient, fromServer, log []byte) {
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		c := tls.Server(sending{b, &down}, &tls.Config{
-			Certificates: []tls.Certificate{certificate(t)}, NextProtos: []string{"h2"}, MaxVersion: version, SessionTicketsDisabled: true,
+			Certificates: []tls.Certificate{certificate(t)}, NextProtos: []string{"h2"}, MaxVersion: version, CipherSuites: suites, SessionTicketsDisabled: true,
 		})
 		if _, err := io.ReadFull(c, make([]byte, len("question"))); err != nil {
 			t.Error(err)
@@ -77,7 +77,12 @@ func talk(t testing.TB, version uint16) (fromClient, fromServer, log []byte) {
 func TestUnseal(t *testing.T) {
 	fromClient, fromServer, log := talk(t, tls.VersionTLS13)
 	_, _, otherLog := talk(t, tls.VersionTLS13)
-	oldClient, oldServer, oldLog := talk(t, tls.VersionTLS12)
+	oldClient, oldServer, oldLog := talk(t, tls.VersionTLS12, tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256)
+	longClient, longServer, longLog := talk(t, tls.VersionTLS12, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384)
+	chachaClient, chachaServer, chachaLog := talk(t, tls.VersionTLS12, tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256)
+	cbcClient, cbcServer, cbcLog := talk(t, tls.VersionTLS12, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA)
+	forged := slices.Clone(oldServer)
+	forged[len(forged)-1] ^= 1
 	clientOnly := strings.ReplaceAll(string(log), "SERVER_TRAFFIC_SECRET_0", "OTHER")
 	for _, c := range []struct {
 		name                       string
@@ -95,7 +100,14 @@ func TestUnseal(t *testing.T) {
 		{"no keys", fromClient, fromServer, nil, "", "", "", 0, 0, ErrNoSecrets},
 		{"no answer", fromClient, nil, log, "", "", "", 0, 0, ErrNoHandshake},
 		{"the beginning is missing", fromClient[3:], fromServer, log, "", "", "", 0, 0, ErrNoHandshake},
-		{"TLS 1.2", oldClient, oldServer, oldLog, "", "", "", 0, 0, ErrNotTLS13},
+		{"TLS 1.2, AES-128", oldClient, oldServer, oldLog, "question", "answer", "h2", 1, 2, nil},
+		{"TLS 1.2, AES-256", longClient, longServer, longLog, "question", "answer", "h2", 1, 2, nil},
+		{"TLS 1.2, ChaCha20", chachaClient, chachaServer, chachaLog, "question", "answer", "h2", 1, 2, nil},
+		{"TLS 1.2 without authenticated encryption", cbcClient, cbcServer, cbcLog, "", "", "", 0, 0, ErrUnknownTLS},
+		{"TLS 1.2, the last record is cut off", oldClient, oldServer[:len(oldServer)-1], oldLog, "question", "ans", "h2", 1, 1, nil},
+		{"TLS 1.2, the last record is forged", oldClient, forged, oldLog, "question", "ans", "h2", 1, 1, nil},
+		{"TLS 1.2, another connection's keys", oldClient, oldServer, longLog, "", "", "", 0, 0, ErrNoSecrets},
+		{"TLS 1.2, a secret that is too short", oldClient, oldServer, oldLog[:len(oldLog)-5], "", "", "h2", 0, 0, ErrNoSecrets},
 	} {
 		got, err := Unseal(slices.Clone(c.fromClient), slices.Clone(c.fromServer), ReadKeyLog(c.log))
 		if !errors.Is(err, c.err) || string(got.Texts[0].Data) != c.wantClient || string(got.Texts[1].Data) != c.wantServer || got.ALPN != c.alpn {
@@ -108,7 +120,7 @@ func TestUnseal(t *testing.T) {
 			}
 			at := 0
 			for _, r := range text.Records {
-				if r.Text != at || r.Offset+r.Size > len(sent) || sent[r.Offset] != recordApplication || r.Size <= RecordHeader+r.Length {
+				if r.Text != at || r.Offset+r.Size > len(sent) || sent[r.Offset] != recordApplication || r.Size <= text.Head+r.Length {
 					t.Errorf("%s: a record is %+v, want its text at %d", c.name, r, at)
 				}
 				at += r.Length
@@ -119,8 +131,10 @@ func TestUnseal(t *testing.T) {
 
 // FuzzUnseal decrypts octets that need not be TLS.
 func FuzzUnseal(f *testing.F) {
-	fromClient, fromServer, log := talk(f, tls.VersionTLS13)
-	f.Add(fromClient, fromServer, log)
+	for _, version := range []uint16{tls.VersionTLS13, tls.VersionTLS12} {
+		fromClient, fromServer, log := talk(f, version)
+		f.Add(fromClient, fromServer, log)
+	}
 	f.Fuzz(func(t *testing.T, fromClient, fromServer, log []byte) {
 		most := [2]int{len(fromClient), len(fromServer)}
 		got, err := Unseal(fromClient, fromServer, ReadKeyLog(log))

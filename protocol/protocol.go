@@ -33,7 +33,7 @@
 //
 // The SPDY rows run on package spdy, over TLS 1.3 like the others, so that the
 // handshake is not the difference; in SPDY's time it was TLS 1.2, a round trip
-// more, and NPN in place of ALPN (see package spdy). Their server obeys the
+// more ([ServerConfig].TLS12), and NPN in place of ALPN (see package spdy). Their server obeys the
 // client's priorities, keeps the drafts' windows for what clients send, and has
 // none of the library's timeouts: a load's limit is the study's.
 package protocol

@@ -46,6 +46,8 @@ type ServerConfig struct {
 	Fallback string
 	// Unlogged turns the server's log off.
 	Unlogged bool
+	// TLS12 makes the server speak TLS 1.2 instead of 1.3 to every client; not over HTTP/3.
+	TLS12 bool
 	// Windows are the server's flow-control windows over Protocol; nil for the stack's default, which a
 	// fallback always has.
 	Windows *window.Receiver
@@ -96,6 +98,8 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 func (c *ServerConfig) check() error {
 	quic := c.Protocol.Transport == "udp"
 	switch {
+	case c.TLS12 && quic:
+		return errors.New("QUIC requires TLS 1.3 (RFC 9001 section 4.2)")
 	case c.EarlyData && !quic:
 		return errors.New("early data is supported over HTTP/3 only")
 	case c.EarlyData && !c.Resume:
@@ -126,13 +130,18 @@ func (s *Server) addresses(port int) []string {
 // protocols only.
 const concurrentRequests = 250
 
-// tls returns the server's side of a row's handshake: TLS 1.3 only, one
+// tls returns the server's side of a row's handshake: one version of TLS only, one
 // protocol only, and session tickets only on request: otherwise every
 // connection makes a full handshake. Tickets contain the session, so the server
 // stores none.
 func (s *Server) tls(row Protocol) *tls.Config {
+	version := uint16(tls.VersionTLS13)
+	if s.config.TLS12 {
+		version = tls.VersionTLS12
+	}
 	c := &tls.Config{
-		MinVersion:             tls.VersionTLS13,
+		MinVersion:             version,
+		MaxVersion:             version,
 		NextProtos:             []string{row.ALPN},
 		SessionTicketsDisabled: !s.config.Resume,
 		KeyLogWriter:           s.config.KeyLog,

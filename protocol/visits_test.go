@@ -34,11 +34,18 @@ func keepSessions(client *http.Client, cache tls.ClientSessionCache) {
 }
 
 // TestServerResumesSessions visits a server twice, with the connection closed in
-// between.
+// between. The clients offer TLS 1.3 and 1.2.
 func TestServerResumesSessions(t *testing.T) {
-	for _, name := range []string{"https/1.1", "spdy/3.1", "h2", "h3"} {
-		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
-			s := serve(t, name, func(c *ServerConfig) { c.Resume = true })
+	for _, test := range []struct {
+		name  string
+		tls12 bool
+		want  string
+	}{
+		{"https/1.1", false, "TLS 1.3"}, {"spdy/3.1", false, "TLS 1.3"}, {"h2", false, "TLS 1.3"}, {"h3", false, "TLS 1.3"},
+		{"https/1.1", true, "TLS 1.2"}, {"spdy/2", true, "TLS 1.2"}, {"spdy/3.1", true, "TLS 1.2"}, {"h2", true, "TLS 1.2"},
+	} {
+		t.Run(strings.ReplaceAll(test.name, "/", "-")+" "+test.want, func(t *testing.T) {
+			s := serve(t, test.name, func(c *ServerConfig) { c.Resume, c.TLS12 = true, test.tls12 })
 			cache := tls.NewLRUClientSessionCache(8)
 			for range 2 {
 				client := s.client(t)
@@ -51,7 +58,7 @@ func TestServerResumesSessions(t *testing.T) {
 			if len(log) != 2 || log[0].Connection == log[1].Connection || log[0].Resumed || !log[1].Resumed || log[1].EarlyData {
 				t.Errorf("the log is %+v, want two connections, the second resumed, no early data", log)
 			}
-			if log[1].TLS != "TLS 1.3" || log[1].Cipher == "" {
+			if log[1].TLS != test.want || log[1].Cipher == "" {
 				t.Errorf("the resumed connection has TLS %q with %q", log[1].TLS, log[1].Cipher)
 			}
 		})

@@ -27,7 +27,7 @@ type Axes struct {
 	// panels are the axes that vary and by which a series has a panel for each value.
 	panels []study.Axis
 	// numbers are the numbers that vary.
-	numbers []number
+	numbers []study.Number
 }
 
 // AxesOf derives the axes from the cells of a run. Pages are compared by protocol; with a
@@ -59,7 +59,7 @@ func AxesOf(results []store.Result) Axes {
 	}
 	sections := slices.Concat([]study.Axis{a.Workload.Subject}, a.Workload.Path, a.apart, []study.Axis{study.AxisClock})
 	a.panels = slices.DeleteFunc(slices.Clone(sections), func(axis study.Axis) bool { return !varies(axis) })
-	a.numbers = numbersOf(a.kind(), a.Workload, results)
+	a.numbers = numbersOf(a.Workload, results)
 	told := slices.Concat(sections, a.compared)
 	for _, info := range a.Workload.Axes {
 		if varies(info.Axis) && !slices.Contains(told, info.Axis) {

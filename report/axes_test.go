@@ -183,7 +183,7 @@ func TestStrategiesAreExplained(t *testing.T) {
 		"browser": "As browsers do", "sequential": "a connection of its own", "keep-alive": "one connection per origin",
 		"parallel": "Up to 6 connections per host", "parallel-2": "Up to 2 connections per host", "parallel-1": "Up to 1 connection per host",
 		"unlimited": "none idle", "pipelined": "up to 1 connection per host", "pipelined-4": "up to 4 connections per host",
-		"multiplexed": "all requests at once",
+		"multiplexed": "all requests at once", "threads": "Up to 6 connections in all", "threads-1": "Up to 1 connection in all",
 	} {
 		if got := describeStrategy(name); !strings.Contains(got, want) {
 			t.Errorf("%s: %q does not say %q", name, got, want)

@@ -94,6 +94,7 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	c.data.Printed = CompareTables(whole, published, run.Seed)
 	c.data.Claims = JudgeClaims(whole, metrics, claims, run.Seed)
 	c.data.Series = collectSeries(results, whole, at, published)
+	c.data.Maps = collectMaps(results, run.Seed)
 	c.data.Clocks, err = CompareClocks(results, run.Seed)
 	return err
 }

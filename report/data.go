@@ -40,6 +40,7 @@ type Data struct {
 	Streams     *Streams  `json:"streams,omitempty"`    // for a run of streams
 	Uploads     bool      `json:"uploads,omitempty"`    // this is a run of uploads
 	Series      []Series  `json:"series,omitempty"`     // one for each number that varies
+	Maps        []Map     `json:"maps,omitempty"`       // how ratios change over two numbers
 	Crowds      *Crowds   `json:"crowds,omitempty"`     // for a run of crowds
 	Compared    string    `json:"compared"`             // the axes by which the cells of a section are compared, from Axes.Compared
 	Same        []string  `json:"same"`                 // the axes on which the cells of a section agree, as far as the run uses them
@@ -108,7 +109,7 @@ type Cell struct {
 	Network     string             `json:"network"`
 	Protocol    string             `json:"protocol"`
 	Loader      string             `json:"loader"`
-	Clock       string             `json:"clock"`           // real or virtual
+	Clock       string             `json:"clock"`           // real, virtual or live
 	Visit       string             `json:"visit,omitempty"` // none for a stream
 	Strategy    string             `json:"strategy"`
 	Server      string             `json:"server,omitempty"` // none for a stream
@@ -145,7 +146,7 @@ type Summary struct {
 type Section struct {
 	Site    string   `json:"site"`
 	Network string   `json:"network"`
-	Clock   string   `json:"clock"`            // real or virtual
+	Clock   string   `json:"clock"`            // real, virtual or live
 	Shared  string   `json:"shared,omitempty"` // visit, strategy and server of its cells, where the study has more than the usual ones
 	Cells   []int    `json:"cells"`
 	Answers []Answer `json:"answers"` // one per ranked metric that at least one cell has

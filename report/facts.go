@@ -27,6 +27,9 @@ func describePath(p network.Path) Network {
 		n.Facts = append(n.Facts,
 			Fact{prefix + "down", describeDirection(a.Down)},
 			Fact{prefix + "up", describeDirection(a.Up)})
+		if a.Shared {
+			n.Facts = append(n.Facts, Fact{prefix + "line", "one for both directions, which take turns: they share rate and queue"})
+		}
 	}
 	for _, e := range p.Events {
 		n.Facts = append(n.Facts, Fact{"at " + duration(e.At), describeEvent(e)})

@@ -26,8 +26,6 @@ type kind struct {
 	// counts, the last one if none has.
 	clockMetrics []string
 
-	// numbers are the numbers in cells that are only a part of an axis' value, or are shown in another unit.
-	numbers []number
 	// followed are the metrics that a series draws; without any, a workload has no series. The longest line of a panel must have at least
 	// fewest values.
 	followed []string

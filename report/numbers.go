@@ -1,191 +1,41 @@
 package report
 
 import (
-	"encoding/json"
-	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
-	"wiretime/network"
 	"wiretime/store"
 	"wiretime/study"
 )
 
-// number is a number by which cells may differ: the value of an axis, or a part of it.
-type number struct {
-	axis  study.Axis
-	id    string
-	name  string // in a sentence
-	label string // of the axis of a chart, with the unit in parentheses
-	// value returns the number of a cell, or false if the cell has none.
-	value func(study.Cell) (float64, bool)
-	// word writes the number for a tick on the axis of a chart.
-	word func(study.Cell) string
-	// rest returns the rest of the value on the axis, as a key and in words. The words leave out what does not vary in the run.
-	// It is nil if the value has no more than the number.
-	rest func(Axes, study.Cell) (key, words string)
-}
-
-// linkNumbers are the properties of a stream's link.
-var linkNumbers = []number{
-	ofLink(study.AxisLinkDelay, "delay", "link delay", "Average link delay, one-way (ms)", func(l study.Link) float64 { return float64(l.Delay) / 1e6 }),
-	ofLink(study.AxisLoss, "loss", "loss", "Packet error rate, each direction (%)", func(l study.Link) float64 { return 100 * l.Loss }),
-	ofLink(study.AxisReconnections, "reconnections", "number of reconnections", "Reconnections", func(l study.Link) float64 { return float64(l.Reconnections) }),
-}
-
-func ofLink(axis study.Axis, id, name, label string, of func(study.Link) float64) number {
-	value := func(c study.Cell) (float64, bool) { return of(c.Link()), true }
-	return number{axis: axis, id: id, name: name, label: label, value: value, word: plain(value)}
-}
-
-// pathNumbers are the properties of networks that are numbers.
-var pathNumbers = []number{
-	ofPath("rate", "rate", "Rate down (Mbit/s)", func(d, _ *network.Link) float64 { return float64(d.Rate) / 1e6 }),
-	ofPath("rtt", "RTT", "RTT without queues (ms)", func(d, u *network.Link) float64 { return float64(d.Delay+u.Delay) / 1e6 }),
-	ofPath("loss", "loss", "Packets lost at random, down (%)", func(d, _ *network.Link) float64 { return 100 * d.Loss.Rate }),
-}
-
-// siteNumbers are the numbers in the names of sites.
-var siteNumbers = []number{
-	ofSite("pages", "number of pages", "Pages at once", `^(search|search-full)@(\d+)$`),
-	ofSite("hosts", "number of hosts", "Hosts that share the images", `^(world-flags)@(\d+)$`),
-}
-
-// ofPath returns a property of paths with one access link that never changes; other paths do not have the number.
-func ofPath(id, name, label string, of func(down, up *network.Link) float64) number {
-	value := func(c study.Cell) (float64, bool) {
-		p := &c.Network
-		if len(p.Access) != 1 || p.Moves() || len(p.Events) > 0 || p.Access[0].Down.Rate == 0 || p.Access[0].Down.Loss.GilbertElliott != nil {
-			return 0, false
-		}
-		return of(&p.Access[0].Down, &p.Access[0].Up), true
-	}
-	return number{axis: study.AxisNetwork, id: id, name: name, label: label, value: value, word: plain(value),
-		rest: func(a Axes, c study.Cell) (string, string) {
-			var said []string
-			for _, other := range a.numbers {
-				if v, ok := other.value(c); other.axis == study.AxisNetwork && other.id != id && ok {
-					said = append(said, strings.TrimSpace(other.name+" "+write(v)+" "+unitOf(other.label)))
-				}
-			}
-			return without(id, c.Network), strings.Join(said, ", ")
-		}}
-}
-
-// without writes all of a path but its names and one of its properties, in both directions.
-func without(id string, p network.Path) string {
-	p.Name, p.Source, p.Note, p.Access = "", "", "", slices.Clone(p.Access)
-	a := &p.Access[0]
-	for _, l := range []*network.Link{&a.Down, &a.Up} {
-		switch id {
-		case "rate":
-			if l.Queue == network.DefaultQueue(l.Rate) {
-				l.Queue = network.Queue{}
-			}
-			l.Rate = 0
-		case "rtt":
-			l.Delay = 0
-		case "loss":
-			l.Loss.Rate = 0
-		}
-	}
-	text, _ := json.Marshal(p) // a path always has a JSON form
-	return string(text)
-}
-
-// ofSite returns the number in the names of some sites: the second group of the pattern. The first group is the rest.
-func ofSite(id, name, label, pattern string) number {
-	form := regexp.MustCompile(pattern)
-	value := func(c study.Cell) (float64, bool) {
-		if m := form.FindStringSubmatch(c.Subject()); m != nil {
-			return parse(m[2])
-		}
-		return 0, false
-	}
-	return number{axis: study.AxisSite, id: id, name: name, label: label, value: value, word: plain(value),
-		rest: func(_ Axes, c study.Cell) (string, string) {
-			family := form.FindStringSubmatch(c.Subject())[1]
-			return family, family
-		}}
-}
-
-// ofAxis returns the values of an axis that are numbers, with or without a unit: 10, 64KiB or 0.5ms. Others have no place on it.
-func ofAxis(info study.AxisInfo) number {
-	name := strings.ReplaceAll(string(info.Axis), "_", " ")
-	return number{axis: info.Axis, id: string(info.Axis), name: name, label: strings.ToUpper(name[:1]) + name[1:],
-		value: func(c study.Cell) (float64, bool) { return quantity(c.On(info.Axis)) },
-		word:  func(c study.Cell) string { return c.On(info.Axis) }}
-}
-
-var quantityForm = regexp.MustCompile(`^(\d+(?:\.\d+)?) ?([A-Za-z%]*)$`)
-
-// units are the units of values in octets, ms or bit/s.
-var units = map[string]float64{
-	"": 1, "%": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
-	"us": 1e-3, "ms": 1, "s": 1e3, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9,
-}
-
-// quantity reads a number with or without a unit, and reports whether the word is one.
-func quantity(word string) (float64, bool) {
-	m := quantityForm.FindStringSubmatch(word)
-	if m == nil {
-		return 0, false
-	}
-	unit, known := units[m[2]]
-	v, ok := parse(m[1])
-	return v * unit, ok && known
-}
-
-func parse(digits string) (float64, bool) {
-	v, err := strconv.ParseFloat(digits, 64)
-	return v, err == nil && !math.IsInf(v, 0)
-}
-
-// write writes a number with at most four decimals.
-func write(v float64) string { return strconv.FormatFloat(math.Round(v*1e4)/1e4, 'f', -1, 64) }
-
-// plain writes a value without its unit, which the label has.
-func plain(value func(study.Cell) (float64, bool)) func(study.Cell) string {
-	return func(c study.Cell) string {
-		v, _ := value(c)
-		return write(v)
-	}
-}
-
-// unitOf returns the unit in the label of an axis.
-func unitOf(label string) string {
-	_, unit, _ := strings.Cut(label, "(")
-	return strings.TrimSuffix(unit, ")")
-}
-
-// numbersOf returns the numbers by which the results' cells differ: first those that the workload lists, then the axes whose values are
-// numbers.
-func numbersOf(k kind, w *study.Workload, results []store.Result) []number {
-	var all []number
-	varies := func(n number) bool {
+// numbersOf returns the numbers by which the results' cells differ.
+func numbersOf(w *study.Workload, results []store.Result) []study.Number {
+	varies := func(n study.Number) bool {
 		first, ok := 0.0, false
 		return slices.ContainsFunc(results, func(r store.Result) bool {
-			v, has := n.value(r.Cell)
+			v, has := n.Of(r.Cell)
 			if has && !ok {
 				first, ok = v, true
 			}
 			return has && v != first
 		})
 	}
-	for _, n := range k.numbers {
-		if varies(n) {
-			all = append(all, n)
+	return slices.DeleteFunc(w.Numbers(), func(n study.Number) bool { return !varies(n) })
+}
+
+// beside returns what a cell has on an axis beside numbers of this axis, as a key and in words. The words leave out what does not vary
+// in the run.
+func (a Axes) beside(c study.Cell, numbers []study.Number) (key, words string) {
+	key = study.Beside(c, numbers...)
+	if numbers[0].Axis != study.AxisNetwork {
+		return key, key
+	}
+	var said []string
+	for _, other := range a.numbers {
+		shown := slices.ContainsFunc(numbers, func(n study.Number) bool { return n.ID == other.ID })
+		if word := other.Say(c); other.Axis == study.AxisNetwork && !shown && word != "" {
+			said = append(said, word)
 		}
 	}
-	for _, info := range w.Axes {
-		if slices.ContainsFunc(k.numbers, func(n number) bool { return n.axis == info.Axis }) || info.Axis == w.Over || info.Axis == w.By || info.Axis == w.Subject {
-			continue
-		}
-		if n := ofAxis(info); varies(n) {
-			all = append(all, n)
-		}
-	}
-	return all
+	return key, strings.Join(said, ", ")
 }

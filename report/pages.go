@@ -10,11 +10,10 @@ import (
 
 var pageKind = kind{
 	contenders:   []study.Axis{study.AxisProtocol, study.AxisServer, study.AxisStrategy},
-	apart:        []study.Axis{study.AxisVisit, study.AxisLoad, study.AxisStrategy, study.AxisServer, study.AxisTCPWindow},
+	apart:        []study.Axis{study.AxisVisit, study.AxisLoad, study.AxisStrategy, study.AxisServer, study.AxisTCPWindow, study.AxisTLS},
 	strategy:     describeStrategy,
 	metrics:      []string{"dcl", "onload", "plt", "tow"},
 	clockMetrics: []string{"plt"},
-	numbers:      slices.Concat(pathNumbers, siteNumbers),
 	followed:     []string{"plt", "onload"},
 	fewest:       3,
 	checks:       checksOfPages,
@@ -42,9 +41,9 @@ func checksOfPages(a Axes) []Check {
 
 // describeStrategy explains how a page's client uses connections.
 func describeStrategy(name string) string {
-	connections := map[string]string{"parallel": "6 connections", "pipelined": "1 connection"}
+	connections := map[string]string{"parallel": "6 connections", "pipelined": "1 connection", "threads": "6 connections"}
 	word := name
-	for _, numbered := range []string{"parallel", "pipelined"} {
+	for _, numbered := range []string{"parallel", "pipelined", "threads"} {
 		if n, ok := strings.CutPrefix(name, numbered+"-"); ok {
 			word = numbered
 			connections[numbered] = n + " connections"
@@ -58,6 +57,8 @@ func describeStrategy(name string) string {
 		return "As browsers do: over HTTP/1.1 up to 6 connections per host, over other protocols one per origin for all requests."
 	case "sequential":
 		return "One request at a time, each on a connection of its own."
+	case "threads":
+		return "Up to " + connections[word] + " in all, each for a single request."
 	case "keep-alive":
 		return "One request at a time, on one connection per origin."
 	case "parallel":

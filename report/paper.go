@@ -84,19 +84,22 @@ const (
 // Claim is a claim about the cells, and its outcome.
 type Claim struct {
 	Text    string      `json:"text"`
-	Test    string      `json:"test"` // what was tested, in words
+	Test    string      `json:"test"`          // what was tested, in words
+	Per     string      `json:"per,omitempty"` // of a claim of growth: follows the figures of its pairs, as in "per step"
 	Pairs   []ClaimPair `json:"pairs"`
 	Verdict string      `json:"verdict"` // in how many pairs it held, and where not
 }
 
-// ClaimPair is two cells that a claim compares.
+// ClaimPair is two cells that a claim compares. Of a claim of growth it is all pairs of cells along the claim's number; Ratio is then
+// the mean change from one to the next (stats.Trend), a factor or a difference in the metric's unit.
 type ClaimPair struct {
 	Name     string  `json:"name"`     // what distinguishes the pair from the claim's others; empty if there are none
 	Ratio    float64 `json:"ratio"`    // of the first's statistic to the second's; 0 where a side has none
 	Interval bool    `json:"interval"` // whether [Low, High] is a 95 % bootstrap interval of Ratio; false with fewer than 6 values on a side
 	Low      float64 `json:"low"`
 	High     float64 `json:"high"`
-	Outcome  string  `json:"outcome"` // Held, Refuted, Undecided or Unmeasured
+	Outcome  string  `json:"outcome"`         // Held, Refuted, Undecided or Unmeasured
+	Steps    string  `json:"steps,omitempty"` // of a claim of growth: at how many steps it rises and falls
 }
 
 // JudgeClaims tests the claims against the results. seed seeds the bootstrap. The two sides of a ratio are taken as independent samples,
@@ -110,6 +113,11 @@ func JudgeClaims(results []store.Result, metrics []study.Metric, claims []store.
 		for _, p := range c.Pairs {
 			sides = append(sides, [2]sample{found.of(p.Cell, p.Loads, p.Metric, c.Statistic), found.of(p.ToCell, p.ToLoads, p.ToMetric, c.Statistic)})
 		}
+		if c.Along != "" {
+			j.grow(results, c, sides, metrics, bootstrap)
+			judged = append(judged, j)
+			continue
+		}
 		names, noun := pairNames(sides)
 		for i, s := range sides {
 			pair := ClaimPair{Name: names[i], Outcome: Unmeasured}
@@ -121,6 +129,7 @@ func JudgeClaims(results []store.Result, metrics []study.Metric, claims []store.
 			j.Pairs = append(j.Pairs, pair)
 		}
 		j.Verdict = verdict(j.Pairs, noun)
+		j.together(c, noun)
 		judged = append(judged, j)
 	}
 	return judged
@@ -155,6 +164,11 @@ func outcome(c store.Claim, r stats.Ratio) string {
 
 // describeTest describes a claim's ratio and the range that is claimed for it.
 func describeTest(c store.Claim, metrics []study.Metric) string {
+	return strings.TrimSpace("ratio " + figures(c, metrics, "to") + c.Ratio)
+}
+
+// figures names the figures that a claim compares, with a word between those of the two sides: "of onLoad ", "of DCL to onLoad ".
+func figures(c store.Claim, metrics []study.Metric, between string) string {
 	title := func(name string) string {
 		for _, m := range metrics {
 			if m.Name == name {
@@ -164,16 +178,16 @@ func describeTest(c store.Claim, metrics []study.Metric) string {
 		return name
 	}
 	if len(c.Pairs) == 0 {
-		return "ratio " + c.Ratio
+		return ""
 	}
 	p, of := c.Pairs[0], ""
 	if c.Statistic != study.Median && c.Statistic != "" {
 		of = StatisticName(c.Statistic) + " "
 	}
 	if p.Metric == p.ToMetric {
-		return fmt.Sprintf("ratio of %s%s %s", of, title(p.Metric), c.Ratio)
+		return fmt.Sprintf("of %s%s ", of, title(p.Metric))
 	}
-	return fmt.Sprintf("ratio of %s%s to %s%s %s", of, title(p.Metric), of, title(p.ToMetric), c.Ratio)
+	return fmt.Sprintf("of %s%s %s %s%s ", of, title(p.Metric), between, of, title(p.ToMetric))
 }
 
 // pairNames names each pair by the axes on which the pairs differ, and returns a noun for these

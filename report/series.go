@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -67,7 +66,7 @@ func collectSeries(results, whole []store.Result, at map[string]int, published [
 		return all
 	}
 	sessions := AxesOf(whole)
-	sessions.numbers = slices.DeleteFunc(sessions.numbers, func(n number) bool { return n.axis != study.AxisLoad })
+	sessions.numbers = slices.DeleteFunc(sessions.numbers, func(n study.Number) bool { return n.Axis != study.AxisLoad })
 	return append(sessions.series(whole, at, printed), all...)
 }
 
@@ -78,15 +77,15 @@ func (a Axes) series(results []store.Result, at map[string]int, printed map[stri
 	}
 	var all []Series
 	for _, along := range a.numbers {
-		s := Series{Axis: along.id, Name: along.name, Label: along.label, Ticks: []Tick{}, Metrics: a.kind().followed}
+		scale := scaleOf(along, results)
+		s := Series{Axis: along.ID, Name: scale.Name, Label: scale.Label, Ticks: scale.Ticks, Metrics: a.kind().followed}
 		gathered := gathering{Axes: a, along: along, at: map[string]int{}, lines: map[[2]string]int{}}
 		for _, r := range results {
-			value, ok := along.value(r.Cell)
+			value, ok := along.Of(r.Cell)
 			if !ok {
 				continue
 			}
 			gathered.add(r.Cell, LinePoint{At: value, Cell: at[r.Cell.Key()], Summaries: s.summaries(r), Printed: printed[r.Cell.Key()]})
-			s.Ticks = append(s.Ticks, Tick{value, along.word(r.Cell)})
 		}
 		for _, p := range gathered.panels {
 			if p.worthDrawing(a.kind().fewest) {
@@ -96,8 +95,6 @@ func (a Axes) series(results []store.Result, at map[string]int, printed map[stri
 		if len(s.Panels) == 0 {
 			continue
 		}
-		slices.SortStableFunc(s.Ticks, func(a, b Tick) int { return cmp.Compare(a.Value, b.Value) })
-		s.Ticks = slices.CompactFunc(s.Ticks, func(a, b Tick) bool { return a.Value == b.Value })
 		all = append(all, s)
 	}
 	return all
@@ -117,21 +114,21 @@ func (s *Series) summaries(r store.Result) map[string]Summary {
 // gathering puts cells into panels and lines, in the order of their first cells.
 type gathering struct {
 	Axes
-	along  number
+	along  study.Number
 	panels []Panel
 	at     map[string]int    // the indices of panels, by what their cells have in common
 	lines  map[[2]string]int // the indices of lines in their panels, by that and their labels
 }
 
 func (g *gathering) add(c study.Cell, point LinePoint) {
-	key, words := g.panel(g.along, c)
+	key, words := g.panel(c, g.along)
 	p, known := g.at[key]
 	if !known {
 		p = len(g.panels)
 		g.at[key] = p
 		g.panels = append(g.panels, Panel{Name: words})
 	}
-	label := g.Label(c, g.along.axis)
+	label := g.Label(c, g.along.Axis)
 	l, known := g.lines[[2]string{key, label}]
 	if !known {
 		l = len(g.panels[p].Lines)
@@ -148,19 +145,17 @@ func (g *gathering) add(c study.Cell, point LinePoint) {
 	line.Points = slices.Insert(line.Points, place, point)
 }
 
-// panel returns what a cell has in common with the others of its panel, beside its line's label, as a key and in words. The words leave
-// out what does not vary in the run.
-func (a Axes) panel(along number, c study.Cell) (key, words string) {
+// panel returns what a cell has in common with the others of its panel, beside its line's label and the numbers along its axes, as a key
+// and in words. The words leave out what does not vary in the run.
+func (a Axes) panel(c study.Cell, along ...study.Number) (key, words string) {
 	var keys, said []string
 	for _, axis := range a.panels {
-		if axis != along.axis {
+		shown := slices.DeleteFunc(slices.Clone(along), func(n study.Number) bool { return n.Axis != axis })
+		if len(shown) == 0 {
 			keys, said = append(keys, c.On(axis)), append(said, a.say(c, axis))
 			continue
 		}
-		if along.rest == nil {
-			continue
-		}
-		key, words := along.rest(a, c)
+		key, words := a.beside(c, shown)
 		keys = append(keys, key)
 		if words != "" {
 			said = append(said, words)

@@ -150,18 +150,6 @@ func TestAPanelOfTooManyLinesIsNotDrawn(t *testing.T) {
 	}
 }
 
-func TestQuantity(t *testing.T) {
-	for word, want := range map[string]float64{"10": 10, "64KiB": 65536, "64 kB": 64000, "0.5ms": 0.5, "2s": 2000, "1%": 1, "off": -1, "10furlongs": -1, "2-100": -1, "": -1} {
-		got, ok := quantity(word)
-		if !ok {
-			got = -1
-		}
-		if got != want {
-			t.Errorf("%q is %v, want %v", word, got, want)
-		}
-	}
-}
-
 func TestSeriesHavePublishedFigures(t *testing.T) {
 	results := []store.Result{pageOver("h2", 256, 0, 0, nil), pageOver("h2", 1024, 0, 0, nil), pageOver("h2", 512, 0, 0, nil)}
 	figure := func(of int, statistic string, value float64) store.Figure {

@@ -35,7 +35,6 @@ var streamKind = kind{
 	strategy:     func(name string) string { return handoverMeanings[name] },
 	optional:     []string{"ttd", "loading_delay", "start_up", "recovery", "rebuffer", "goodput"},
 	clockMetrics: []string{"ttd", "loading_delay"},
-	numbers:      linkNumbers,
 	followed:     []string{"ttd", "loading_delay", "recovery", "goodput"},
 	fewest:       2,
 	checks:       func(Axes) []Check { return slices.Clone(streamChecks) },
@@ -77,8 +76,12 @@ func describeMedia(name string) string {
 	if size, ok := strings.CutPrefix(name, "file@"); ok {
 		return "One file of " + size + ", k = 1000, in one piece."
 	}
+	const video = "A video of 600 segments of 1 s, each available in HD, FHD and QHD"
 	if name == "clip" {
-		return "A video of 600 segments of 1 s, each available in HD, FHD and QHD."
+		return video + "."
+	}
+	if sizes, ok := strings.CutPrefix(name, "clip@"); ok {
+		return video + ", of " + strings.ReplaceAll(sizes, "x", ", ") + "."
 	}
 	return ""
 }
@@ -131,12 +134,26 @@ var streamChecks = []Check{
 	{Rule: 7, Title: "What others took of the processors cannot have moved the stream by more than the study's limit, and nobody set the machine's clock", Short: "disturbed by others"},
 }
 
+func lossDirection(l study.Link) string {
+	if l.LossDown {
+		return "towards the client only"
+	}
+	return "in each direction"
+}
+
+func average(l study.Link) string {
+	if l.Constant {
+		return " at all times"
+	}
+	return " on average"
+}
+
 // describeLink puts the network of a stream into words: both directions of all access links are
 // the same.
 func describeLink(l study.Link, p network.Path) Network {
 	n := Network{Name: p.Name, Source: p.Source, Note: p.Note, Facts: []Fact{
-		{"link delay", duration(l.Delay) + " one-way on average, in each direction"},
-		{"loss", percent(l.Loss) + " of packets at random, in each direction"},
+		{"link delay", duration(l.Delay) + " one-way" + average(l) + ", in each direction"},
+		{"loss", percent(l.Loss) + " of packets at random, " + lossDirection(l)},
 	}}
 	moves := "none: the client stays with its access link"
 	if l.Reconnections > 0 {

@@ -35,7 +35,7 @@ func TestAFileByTheLinksDelay(t *testing.T) {
 	if d.Compared != "transport" || d.Strategies != nil || len(d.Sections) != 8 || d.Sections[0].Shared != "" {
 		t.Errorf("compared by %s, strategies %v, %d sections, the first %q", d.Compared, d.Strategies, len(d.Sections), d.Sections[0].Shared)
 	}
-	if got := d.Series; len(got) != 2 || got[0].Axis != "delay" || len(got[0].Panels) != 2 || got[1].Axis != "loss" || len(got[1].Panels) != 4 {
+	if got := d.Series; len(got) != 2 || got[0].Axis != "link_delay" || len(got[0].Panels) != 2 || got[1].Axis != "loss" || len(got[1].Panels) != 4 {
 		t.Fatalf("the series are %+v", got)
 	}
 	p := d.Series[0].Panels[1]

@@ -9,10 +9,9 @@ import (
 
 var uploadKind = kind{
 	contenders:   []study.Axis{study.AxisProtocol, study.AxisServer},
-	apart:        []study.Axis{study.AxisServer, study.AxisTCPWindow},
+	apart:        []study.Axis{study.AxisServer, study.AxisTCPWindow, study.AxisTLS},
 	metrics:      []string{"upload_time", "goodput", "first_octet", "intake"},
 	clockMetrics: []string{"upload_time"},
-	numbers:      pathNumbers,
 	followed:     []string{"upload_time", "goodput"},
 	fewest:       3,
 	checks:       func(Axes) []Check { return slices.Clone(uploadChecks) },

@@ -28,7 +28,16 @@ var ErrNotBuilt = errors.New("this binary was compiled without the report's page
 
 // Write writes the report to path as one HTML file, whole or not at all. An
 // existing file is replaced.
-func Write(path string, d Data) error {
+func Write(path string, d Data) error { return writePage(path, d) }
+
+// WriteFigure does what Write does for a figure by itself.
+func WriteFigure(path string, f Figure) error {
+	return writePage(path, struct {
+		Figure Figure `json:"figure"`
+	}{f})
+}
+
+func writePage(path string, data any) error {
 	page, err := fs.ReadFile(dist, pageFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write report %s: %w", path, ErrNotBuilt)
@@ -36,7 +45,7 @@ func Write(path string, d Data) error {
 	if err != nil {
 		return fmt.Errorf("write report %s: read the built page: %w", path, err)
 	}
-	html, err := fill(page, d)
+	html, err := fill(page, data)
 	if err != nil {
 		return fmt.Errorf("write report %s: %w", path, err)
 	}
@@ -46,17 +55,17 @@ func Write(path string, d Data) error {
 	return nil
 }
 
-// fill puts d into the page's slot. encoding/json writes <, >, &, U+2028 and
-// U+2029 as \u escapes, so no string in d can end the script element.
-func fill(page []byte, d Data) ([]byte, error) {
+// fill puts data into the page's slot. encoding/json writes <, >, &, U+2028 and
+// U+2029 as \u escapes, so no string in it can end the script element.
+func fill(page []byte, data any) ([]byte, error) {
 	before, after, found := bytes.Cut(page, []byte(slot))
 	if !found {
 		return nil, fmt.Errorf("put data into the page: %s has no %s: run `make build`", pageFile, slot)
 	}
-	data, err := json.Marshal(d)
+	text, err := json.Marshal(data)
 	if err != nil {
 		return nil, fmt.Errorf("encode the report's data: %w", err)
 	}
 	open, end, _ := bytes.Cut([]byte(slot), []byte("null"))
-	return bytes.Join([][]byte{before, open, data, end, after}, nil), nil
+	return bytes.Join([][]byte{before, open, text, end, after}, nil), nil
 }

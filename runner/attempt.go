@@ -16,10 +16,11 @@ import (
 	"wiretime/store"
 	"wiretime/study"
 	"wiretime/workload"
+	"wiretime/workload/pageload"
 	"wiretime/workload/workloads"
 )
 
-// pool carries attempts out: stations do on the real clock, guests on the virtual one.
+// pool carries attempts out: stations do on the real clock, guests on the virtual one, one live station on the live one.
 type pool interface {
 	// attempt carries out at least one attempt of each pending job, and ends each with run.end.
 	// round counts the calls, from 0. Attempts that are under way when ctx ends stay pending.
@@ -77,6 +78,9 @@ func (r *run) unsupported(j *job) string {
 			return err.Error()
 		}
 	}
+	if cell.Clock() == study.ClockLive {
+		return ""
+	}
 	if has := r.congestion[cell.Clock()]; !slices.Contains(has, cell.On(study.AxisCongestion)) {
 		return fmt.Sprintf("the kernel of the %s clock has no congestion control %q; it has %s", cell.Clock(), cell.On(study.AxisCongestion), strings.Join(has, ", "))
 	}
@@ -105,11 +109,19 @@ func (r *run) end(j *job, record store.LoadRecord, outcome workload.Outcome, dir
 		return r.endWith(j, record, nil, dir, nil, failed)
 	}
 	read := &packets{release: func() {}}
-	if !workloads.Of(j.planned.Cell.Workload).Kind().Loopback {
+	if captured(j, outcome) {
 		read = r.readPackets(dir)
 	}
 	defer read.release()
 	return r.endWith(j, record, outcome, dir, read, nil)
+}
+
+// captured reports whether a load has left a capture that is evidence.
+func captured(j *job, outcome workload.Outcome) bool {
+	if page, ok := outcome.(*pageload.Record); ok && page.Live != nil {
+		return page.Live.Whole()
+	}
+	return !workloads.Of(j.planned.Cell.Workload).Kind().Loopback
 }
 
 // endWith ends an attempt, as end does, whose capture was read.

@@ -24,9 +24,9 @@ const wallLimit = 3 * time.Minute
 // batch is the loads of one boot. Which loads share one follows from the plan alone, never from
 // how far a run has got, because what a browser does depends on the loads before. A batch that
 // was interrupted runs again from its beginning, and what is in the store already is not kept
-// twice.
+// twice. Loads of different slots of a schedule share no boot.
 type batch struct {
-	number int // in the order of the plan, from 0; part of the guest's seed
+	number int // in the order of the plan, within its slot, from 0; part of the guest's seed
 	jobs   []*job
 	work   time.Duration // that is expected of them
 }
@@ -41,14 +41,19 @@ func (b *batch) full(more int) bool {
 // it has.
 func batches(queue []*job) []*batch {
 	var all []*batch
-	open := map[string]*batch{} // by Guest.Boot
+	type kind struct {
+		slot int
+		boot string // Guest.Boot
+	}
+	open, inSlot := map[kind]*batch{}, map[int]int{}
 	for _, jobs := range together(queue) {
-		boot := jobs[0].Guest.Boot
-		b := open[boot]
+		k := kind{jobs[0].slot, jobs[0].Guest.Boot}
+		b := open[k]
 		if b == nil || b.full(len(jobs)) {
-			b = &batch{number: len(all)}
+			b = &batch{number: inSlot[k.slot]}
+			inSlot[k.slot]++
 			all = append(all, b)
-			open[boot] = b
+			open[k] = b
 		}
 		for _, j := range jobs {
 			b.jobs = append(b.jobs, j)

@@ -41,7 +41,10 @@ func disturbances(g *gathered) map[string]float64 {
 	if g.outcome.Workload().Kind().Loopback {
 		return map[string]float64{}
 	}
-	values := map[string]float64{emulatorWait.Name: float64(g.outcome.Common().Emulator.RunQueueWait) / 1e6}
+	values := map[string]float64{}
+	if g.evidence.Live == nil {
+		values[emulatorWait.Name] = float64(g.outcome.Common().Emulator.RunQueueWait) / 1e6
+	}
 	if len(g.paths) > 0 {
 		values[lateShift.Name] = float64(g.lateShift(g.paths...)) / 1e6
 	}
@@ -72,7 +75,7 @@ func (g *gathered) lateShift(pages ...*critical.Path) int64 {
 // checkLateness checks the load against the study's limit on late packets (rule 3).
 func (r *run) checkLateness(g *gathered) []study.Violation {
 	limit := r.Options.LateLimit
-	if g.outcome.Workload().Kind().Loopback {
+	if g.outcome.Workload().Kind().Loopback || g.evidence.Live != nil {
 		return nil
 	}
 	if limit.Share == 0 || len(g.paths) == 0 {

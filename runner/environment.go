@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -73,6 +74,16 @@ func Environment(ctx context.Context, privilege string, b Browsers, servers []st
 	if k.Path != "" {
 		e["virtual_kernel"], e["virtual_kernel_hash"] = k.Version, k.Hash
 	}
+	return json.Marshal(e)
+}
+
+// AddToEnvironment adds what else is known of a run's surroundings to its environment.
+func AddToEnvironment(environment json.RawMessage, more map[string]any) (json.RawMessage, error) {
+	e := map[string]any{}
+	if err := json.Unmarshal(environment, &e); err != nil {
+		return nil, fmt.Errorf("read the environment: %w", err)
+	}
+	maps.Copy(e, more)
 	return json.Marshal(e)
 }
 

@@ -40,7 +40,9 @@ func gather(j *job, outcome workload.Outcome, packets *capture.Packets) *gathere
 	left.CaptureCut, left.Counted = common.Emulator.Uncaptured > 0, Counted(common.Emulator)
 	outcome.Collect(&left)
 	g := &gathered{outcome: outcome, evidence: &left}
-	if left.HAR != nil {
+	if left.Live != nil {
+		left.Path, left.Counted = nil, nil // nothing was emulated
+	} else if left.HAR != nil {
 		left.Headers = flowcontrol.ReadHeaders(&left) // before the next line, which decrypts packets in their place
 		g.paths = critical.Find(&left)
 	}
@@ -87,6 +89,11 @@ func (r *run) judge(record *store.LoadRecord, g *gathered) {
 	maps.Copy(record.Values, g.outcome.Values())
 	maps.Copy(record.Values, set.Values(g.evidence))
 	record.Pages = metric.EachPage(g.evidence)
+	if lacks, ok := errors.AsType[*workload.UnsupportedError](common.LoadError); ok {
+		record.Validity, record.Reason, record.Final = store.Unsupported, lacks.Why, true
+		record.Values, record.Pages = nil, nil
+		return
+	}
 	if common.LoadError != nil {
 		record.Validity, record.Reason = store.Failed, common.LoadError.Error()
 		dropInfinite(record)

@@ -103,7 +103,7 @@ func (p *stations) carryOutOn(ctx context.Context, s *station.Station, j *job, r
 		return true, errors.Join(fmt.Errorf("load %s: %w", record.ID(), err), s.Close())
 	}
 	s.Lab().KeepCapture(place)
-	outcome, failed := p.load(ctx, j.Order(record.ID()), s, p.run.served[j.served()], dir)
+	outcome, failed := load(ctx, j.Order(record.ID()), s, p.run.served[j.served()], dir)
 	release()
 	if stuck, is := errors.AsType[*stuckError](failed); is {
 		return true, p.run.end(j, record, nil, dir, stuck) // and without the station, which cannot be closed
@@ -136,7 +136,7 @@ func (e *stuckError) Error() string {
 func (e *stuckError) Unwrap() error { return e.panicked }
 
 // load carries an order out on a station. The error is a *stuckError if a panic has left the load waiting for ever.
-func (p *stations) load(ctx context.Context, o workload.Order, s *station.Station, page *site.Site, dir string) (workload.Outcome, error) {
+func load(ctx context.Context, o workload.Order, s workload.Station, page *site.Site, dir string) (workload.Outcome, error) {
 	type result struct {
 		outcome workload.Outcome
 		failed  error

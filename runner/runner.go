@@ -32,7 +32,9 @@ type Config struct {
 	Browsers Browsers
 	Servers  []server.Template // the study's own
 	Kernel   kernel.Kernel     // for loads on the virtual clock
-	Awake    int               // the process that keeps the machine's processors awake; 0: none does
+	// Live says how loads on the live clock find and trust servers. Its browsers are those of Browsers.
+	Live  station.LiveConfig
+	Awake int // the process that keeps the machine's processors awake; 0: none does
 	// CaptureMemory is how many octets of memory the captures of all loads together may take;
 	// 0: half of what is available when the run begins.
 	CaptureMemory int64
@@ -43,6 +45,8 @@ type Config struct {
 	// Programs describes what loads on the virtual clock follow from (Programs); nil if there
 	// are none.
 	Programs map[string]string
+	// Slot is the slot of the schedule whose loads are carried out, from 1, in a run that has slots.
+	Slot int
 	// Report is called with each attempt that was kept, never concurrently.
 	Report func(Attempt)
 }
@@ -77,7 +81,7 @@ type run struct {
 	failures int // of labs, in a row
 }
 
-// Run carries out the pending loads of a run. Loads on the virtual clock come first: guests use
+// Run carries out the pending loads of a run, or of its slot. Loads on the virtual clock come first: guests use
 // the whole machine, and loads on the real clock must not share it with them. Run returns nil
 // when no load is pending. When ctx ends, it returns the cause, and unfinished loads stay pending.
 func Run(ctx context.Context, c Config) error {
@@ -86,6 +90,8 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	whole := queue
+	queue = inSlot(queue, c.Slot)
 	waiting := pending(queue)
 	if err := r.memory.check(r.supported(waiting)); err != nil {
 		return err
@@ -96,7 +102,7 @@ func Run(ctx context.Context, c Config) error {
 			return err
 		}
 	}
-	if err := r.trimAll(queue); err != nil {
+	if err := r.trimAll(whole); err != nil {
 		return err
 	}
 	if err := r.attemptAll(ctx, onClock(queue, study.ClockVirtual), r.openGuests); err != nil {
@@ -105,7 +111,18 @@ func Run(ctx context.Context, c Config) error {
 	if err := r.attemptAll(ctx, onClock(queue, study.ClockReal), r.openStations); err != nil {
 		return err
 	}
+	if err := r.attemptAll(ctx, onClock(queue, study.ClockLive), r.openLive); err != nil {
+		return err
+	}
+	if len(pending(whole)) > 0 {
+		return nil // other slots remain
+	}
 	return c.Store.FinishRun(c.Run, time.Now())
+}
+
+// inSlot returns the jobs of a slot; all of them if the run has no slots.
+func inSlot(queue []*job, slot int) []*job {
+	return slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return j.slot > 0 && j.slot != slot })
 }
 
 func onClock(queue []*job, clock string) []*job {
@@ -166,6 +183,7 @@ func (r *run) forceQUIC(j *job) {
 type job struct {
 	planned store.Planned
 	workload.Job
+	slot    int     // of the schedule; 0: the run has none
 	series  *series // the loads of its session; nil: it has a session of its own
 	attempt int     // the next one, from 1
 	losses  int     // guests that were lost at it since one has last done it
@@ -177,11 +195,12 @@ type job struct {
 
 func (r *run) job(p store.Planned) (*job, error) {
 	setting := workload.Setting{Options: r.Options, Sites: r.Sites, Servers: r.Servers}
+	setting.From = r.Options.Slots.PathTime(p.Repeat)
 	bound, err := workloads.Of(p.Cell.Workload).Bind(p.Cell, p.Seed, setting)
 	if err != nil {
 		return nil, fmt.Errorf("plan load %d: %w", p.Index, err)
 	}
-	j := &job{planned: p, Job: bound, attempt: p.Attempts + 1, cores: realCores()}
+	j := &job{planned: p, Job: bound, slot: r.Options.Slots.Of(p.Repeat), attempt: p.Attempts + 1, cores: realCores()}
 	if p.Cell.Clock() == study.ClockVirtual {
 		j.cores = float64(cores())
 	}

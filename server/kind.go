@@ -68,6 +68,8 @@ func Kinds() []Kind {
 			Logs: true, methods: true, version: []string{"--version"}, configure: configureNode, fields: isASCII, entry: jsonEntry, peers: "node"},
 		{Name: "netty", Starts: 3000 * time.Millisecond, Title: "Netty", Protocols: []string{"spdy/3.1"}, Program: "java", Remedy: "install Debian's package default-jdk-headless",
 			Logs: true, methods: true, version: []string{"--version"}, configure: configureNetty, fields: isASCII, entry: jsonEntry, peers: "netty"},
+		{Name: "jetty", Starts: 3000 * time.Millisecond, Title: "Jetty", Protocols: []string{"spdy/2", "spdy/3"}, Program: "java", Remedy: "install Debian's package default-jdk-headless",
+			Logs: true, methods: true, version: []string{"--version"}, configure: configureJetty, fields: isASCII, entry: jsonEntry, peers: "jetty"},
 	}
 }
 

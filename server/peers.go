@@ -16,8 +16,11 @@ var nodeProgram []byte
 //go:embed Serve.java
 var nettyProgram []byte
 
+//go:embed ServeJetty.java
+var jettyProgram []byte
+
 // PeersVariable is the environment variable with the folder in which
-// spdy/testdata/peers/install has put node-spdy and Netty.
+// spdy/testdata/peers/install has put node-spdy, Netty and Jetty.
 const PeersVariable = "WIRETIME_SPDY_PEERS"
 
 // peersPath is the default folder, relative to the checkout.
@@ -70,9 +73,9 @@ func (k Kind) library() string {
 		if err == nil && json.Unmarshal(text, &description) == nil {
 			return k.Name + " " + description.Version
 		}
-	case "netty":
-		const library = "netty-codec-http-"
-		if jars, _ := filepath.Glob(filepath.Join(folder, "netty", "lib", library+"*.jar")); len(jars) > 0 {
+	case "netty", "jetty":
+		library := map[string]string{"netty": "netty-codec-http-", "jetty": "spdy-http-server-"}[k.peers]
+		if jars, _ := filepath.Glob(filepath.Join(folder, k.peers, "lib", library+"*.jar")); len(jars) > 0 {
 			return k.Name + " " + strings.TrimSuffix(strings.TrimPrefix(filepath.Base(jars[0]), library), ".jar")
 		}
 	}
@@ -94,22 +97,37 @@ func configureNode(s *setup) ([]launch, error) {
 		"NODE_PATH=" + filepath.Join(folder, "node", "node_modules"), "NODE_NO_WARNINGS=1"}}}, err
 }
 
-// configureNetty starts our small Netty program: as it was compiled when the peers were installed, or else from its source,
-// which Java compiles in some seconds as it starts.
+// configureNetty starts our small Netty program.
 func configureNetty(s *setup) ([]launch, error) {
+	return configureJava(s, "netty", "Serve", nettyProgram)
+}
+
+// configureJetty starts our small Jetty program. Jetty 9.2 is older than Java's own ALPN, and asks for a class of it on
+// the boot class path.
+func configureJetty(s *setup) ([]launch, error) {
 	folder, err := PeersFolder()
 	if err != nil {
 		return nil, err
 	}
-	classes, compiled := filepath.Join(folder, "netty", "lib")+"/*", filepath.Join(folder, "netty", "serve")
-	program := "Serve"
-	if source, err := os.ReadFile(filepath.Join(compiled, "Serve.java")); err == nil && bytes.Equal(source, nettyProgram) {
+	return configureJava(s, "jetty", "ServeJetty", jettyProgram, "-Xbootclasspath/a:"+filepath.Join(folder, "alpn"))
+}
+
+// configureJava starts a small program on a peer's libraries: as it was compiled when the peers were installed, or else
+// from its source, which Java compiles in some seconds as it starts.
+func configureJava(s *setup, peer, program string, source []byte, options ...string) ([]launch, error) {
+	folder, err := PeersFolder()
+	if err != nil {
+		return nil, err
+	}
+	classes, compiled := filepath.Join(folder, peer, "lib")+"/*", filepath.Join(folder, peer, "serve")
+	if installed, err := os.ReadFile(filepath.Join(compiled, program+".java")); err == nil && bytes.Equal(installed, source) {
 		classes += string(filepath.ListSeparator) + compiled
-	} else if program, err = s.write("Serve.java", nettyProgram); err != nil {
+	} else if program, err = s.write(program+".java", source); err != nil {
 		return nil, err
 	}
 	manifest, err := s.manifest()
-	return []launch{{args: []string{s.program, "-Djava.io.tmpdir=" + s.scratch(), "-XX:-UsePerfData", "-cp", classes, program, manifest}}}, err
+	args := append([]string{s.program, "-Djava.io.tmpdir=" + s.scratch(), "-XX:-UsePerfData"}, options...)
+	return []launch{{args: append(args, "-cp", classes, program, manifest)}}, err
 }
 
 // manifest writes what to serve, for programs without a configuration of their own.

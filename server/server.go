@@ -1,6 +1,6 @@
 // Package server runs third-party web servers so that they can be measured in place of
-// Wiretime's own: Caddy, nginx, H2O, Apache, node-spdy, Netty, and any program that a
-// command starts.
+// Wiretime's own: Caddy, nginx, H2O, Apache, node-spdy, Netty, Jetty, and any program
+// that a command starts.
 //
 // A server gets the site as files, and a configuration in its own language that makes it
 // send each archived response unchanged: its status, fields and body, found by method,

@@ -49,13 +49,9 @@ func WorldFlags(ctx context.Context, cache string, shards int) (*Site, error) {
 	if shards < 1 || shards > maxShards {
 		return nil, fmt.Errorf("make %s: %d shards: want 1 to %d", worldFlags, shards, maxShards)
 	}
-	pack, err := flagsPackage.fetch(ctx, cache)
+	flags, err := fetchFlags(ctx, cache)
 	if err != nil {
 		return nil, fmt.Errorf("make %s: %w", worldFlags, err)
-	}
-	flags, err := readFlags(pack)
-	if err != nil {
-		return nil, fmt.Errorf("make %s from %s: %w", worldFlags, flagsPackage, err)
 	}
 	s, err := flagsSite(flags, shards)
 	if err != nil {
@@ -71,6 +67,19 @@ type flag struct {
 	URL           string
 	Width, Height int // pixels
 	image         []byte
+}
+
+// fetchFlags returns the flags of all nations, sorted by country name.
+func fetchFlags(ctx context.Context, cache string) ([]flag, error) {
+	pack, err := flagsPackage.fetch(ctx, cache)
+	if err != nil {
+		return nil, err
+	}
+	flags, err := readFlags(pack)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", flagsPackage, err)
+	}
+	return flags, nil
 }
 
 // readFlags extracts the flags of all nations from the package, sorted by country name.

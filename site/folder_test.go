@@ -179,7 +179,7 @@ func TestDefaultLibrary(t *testing.T) {
 func TestLibrary(t *testing.T) {
 	l := Library{Dir: filepath.Join(t.TempDir(), "sites"), Cache: t.TempDir()}
 	names, err := l.List()
-	if err != nil || !slices.Equal(names, builtIn()) || !slices.Equal(names[:7], []string{"world-flags", "objects", "magazine", "journey", "search", "search-full", "kim-google-play"}) {
+	if err != nil || !slices.Equal(names, builtIn()) || !slices.Equal(names[:10], []string{"world-flags", "world-flags-sprite", "objects", "magazine", "journey", "gallery", "mobile-2012", "search", "search-full", "kim-google-play"}) {
 		t.Fatalf("a new library has %q, %v", names, err)
 	}
 	src := sitetest.Folder(t, map[string]string{"index.html": "x"})

@@ -127,7 +127,7 @@ func (s *Site) documents() []int {
 	owner := make([]int, len(s.Resources))
 	page := s.landing(s.Page)
 	pages := map[int]bool{page: true}
-	for _, rawURL := range slices.Concat(s.Journey, s.Tabs) {
+	for _, rawURL := range s.Visited()[1:] {
 		pages[s.landing(rawURL)] = true
 	}
 	last := make([]int, len(s.Resources)) // the last page before it

@@ -14,7 +14,7 @@ import (
 // LEB128) and texts (length and octets) in the order of appendSite. The file is derived: an
 // archive without it opens too, more slowly. Its content is checked like that of site.json.
 const (
-	indexMagic = "wiretime site index 3\n"
+	indexMagic = "wiretime site index 4\n"
 	indexHead  = len(indexMagic) + 2*sha256.Size
 )
 
@@ -118,6 +118,7 @@ func (w *indexWriter) resource(r *Resource) {
 	w.text(r.Initiator)
 	w.text(r.Kind)
 	w.number(uint64(r.Line))
+	w.number(uint64(r.Step))
 	for _, ms := range []float64{r.CPU, r.Delay, r.Wait} {
 		w.fraction(ms)
 	}
@@ -240,7 +241,7 @@ func (r *indexReader) site(spans []span) *Site {
 	for range r.count(3) {
 		s.Hosts = append(s.Hosts, Host{Name: r.text(), Address: r.text(), RTT: r.fraction()})
 	}
-	resources := r.count(13)
+	resources := r.count(14)
 	fields := make([]Header, 0, r.count(2))
 	s.Resources = make([]Resource, resources)
 	for i := range s.Resources {
@@ -268,6 +269,7 @@ func (r *indexReader) resource(to *Resource, spans []span, fields []Header) []He
 	}
 	to.Initiator, to.Kind = r.text(), r.text()
 	to.Line = int(min(r.number(), math.MaxInt32))
+	to.Step = int(min(r.number(), math.MaxInt32))
 	to.CPU, to.Delay, to.Wait = r.fraction(), r.fraction(), r.fraction()
 	flags := r.number()
 	to.Made, to.Early = flags&flagMade != 0, flags&flagEarly != 0

@@ -38,7 +38,7 @@ func TestOpenWithoutItsIndex(t *testing.T) {
 			must(t, os.WriteFile(file, changed, 0o644))
 		}},
 		{"of another version", "damaged", func(t *testing.T, _, file string) {
-			must(t, os.WriteFile(file, bytes.Replace(whole, []byte("index 3"), []byte("index 4"), 1), 0o644))
+			must(t, os.WriteFile(file, bytes.Replace(whole, []byte("index 4"), []byte("index 5"), 1), 0o644))
 		}},
 		{"of another archive", "belongs to another site.json", func(t *testing.T, _, file string) {
 			must(t, os.WriteFile(file, content(t, filepath.Join(other, indexFile)), 0o644))

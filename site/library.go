@@ -16,13 +16,14 @@ import (
 	"wiretime/atomicfile"
 )
 
-// Library is the set of sites a study can refer to: the built-in world-flags, objects,
-// magazine, journey and search, the pages of papers, pages made to a specification, and
-// archives added to a folder.
+// Library is the set of sites a study can refer to: the built-in world-flags,
+// world-flags-sprite, objects, magazine, journey, gallery and search, the pages of papers, pages
+// made to a specification, and archives added to a folder.
 //
 // A reference is the name of a site, world-flags@K for that page with its images spread
 // over K hosts, or objects@NxSIZE for N objects of a size in B, kB or MB; objects alone
-// means objects@40x20kB. page@NxHxSIZE is a page of N objects on H hosts with SIZE octets
+// means objects@40x20kB. mobile-2012@N is the N-th of 77 pages, the middle one without a number, and
+// mobile-2012@NxHOSTS that page on another number of hosts. page@NxHxSIZE is a page of N objects on H hosts with SIZE octets
 // in total, as in page@52x17x1592.43kB, and otherwise like [DefaultSpec]. search@N and
 // search-full@N are N pages in as many tabs. k is 1000.
 type Library struct {
@@ -123,9 +124,12 @@ func exchange(a, b string) error {
 
 // builtIn returns the names of the sites that every library has.
 func builtIn() []string {
-	names := []string{worldFlags, objectsName, magazineName, journeyName, searchName, searchFullName}
+	names := []string{worldFlags, worldFlagsSprite, objectsName, magazineName, journeyName, galleryName, mobileName, searchName, searchFullName}
 	for i := range paperPages {
 		names = append(names, paperPages[i].Name)
+	}
+	for i := range weekPages {
+		names = append(names, weekPages[i].Name)
 	}
 	return names
 }
@@ -158,12 +162,16 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 	switch r.name {
 	case worldFlags:
 		return WorldFlags(ctx, l.Cache, r.shards)
+	case worldFlagsSprite:
+		return WorldFlagsSprite(ctx, l.Cache)
 	case objectsName:
 		return Objects(r.count, r.size)
 	case magazineName:
 		return Magazine()
 	case journeyName:
 		return Journey()
+	case galleryName:
+		return Gallery()
 	case searchName, searchFullName:
 		return Search(r.count, r.name == searchFullName)
 	}
@@ -229,8 +237,11 @@ func (l Library) parse(ref string) (reference, error) {
 	}
 	r := reference{name: name, shards: 1, count: 1}
 	r.spec, _ = paperPage(name)
-	if name == objectsName {
+	switch name {
+	case objectsName:
 		r.count, r.size = defaultObjects, defaultObjectSize
+	case mobileName:
+		r.spec = mobilePage((mobilePages + 1) / 2)
 	}
 	switch {
 	case !more:
@@ -241,6 +252,9 @@ func (l Library) parse(ref string) (reference, error) {
 			return reference{}, fmt.Errorf("site %q: the number of pages after @ must be 1 to %d, as in %s@10", ref, maxSearches, name)
 		}
 		return r, nil
+	case name == mobileName:
+		r.spec, err = parseMobile(ref, suffix)
+		return r, err
 	case name == worldFlags:
 		r.shards, err = strconv.Atoi(suffix)
 		if err != nil || r.shards < 1 || r.shards > maxShards {

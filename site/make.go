@@ -48,6 +48,9 @@ func Make(spec Spec) (*Site, error) {
 		}
 		s.addPart(m, body)
 	}
+	if spec.Servers != (Servers{}) {
+		s.placeServers(spec)
+	}
 	if err := s.build(); err != nil {
 		return nil, fmt.Errorf("make %s: %w", spec.Name, err)
 	}

@@ -109,7 +109,11 @@ func TestPapersPages(t *testing.T) {
 		nam-page                   8   1    500
 		lulic-amazon             126   1    658
 		lulic-bing                51   1    337
-		lulic-yahoo               12   1    180`), "\n") {
+		lulic-yahoo               12   1    180
+		lulic-youtube             60  13    735.65
+		lulic-twitter             12   3    288.23
+		lulic-wordpress           17  11    268.25
+		lulic-youm7              260  24   3300`), "\n") {
 		var name, size string
 		var want Spec
 		if _, err := fmt.Sscan(line, &name, &want.Objects, &want.Domains, &size); err != nil {

@@ -143,10 +143,8 @@ func (s *Site) build() error {
 	if pages := 1 + len(s.Journey) + len(s.Tabs); pages > mostPages {
 		return fmt.Errorf("%d pages in one load, want at most %d", pages, mostPages)
 	}
-	for i, page := range s.Journey {
-		if err := s.checkPage(fmt.Sprintf("journey %d", i), page); err != nil {
-			return err
-		}
+	if err := s.checkJourney(); err != nil {
+		return err
 	}
 	for i, page := range s.Tabs {
 		if err := s.checkPage(fmt.Sprintf("tabs %d", i), page); err != nil {

@@ -11,6 +11,7 @@ const (
 	kimTable5 = "Kim, Yi, Lee: A Research on the Performance Analysis of SPDY Protocol in Mobile Networks, 2013, table 5"
 	kimTable8 = "Kim, Yi, Lee: A Research on the Performance Analysis of SPDY Protocol in Mobile Networks, 2013, table 8, which gives no domains"
 	namPage   = "Nam, Jung, Choi, Koh: Performance Analysis of QUIC Protocol for Web and Streaming Services, 2021, section 3.2, which gives no sizes"
+	cablelabs = "White, Mulé, Rice: Analysis of Google SPDY and TCP Initcwnd, CableLabs 2012, of whose pages only kinds are known; numbers by Wiretime"
 	lulic     = "Lulic: Midiendo la Performance de SPDY, 2013, section 4.1: a copy by the browser's Save as, so from one host; a reconstruction, "
 )
 
@@ -59,7 +60,16 @@ var paperPages = []Spec{
 	{Name: "lulic-amazon", Title: "www.amazon.com", Source: lulic + "by its weight of April 2013", Objects: 126, Domains: 1, Total: 658_000, Depth: 2},
 	{Name: "lulic-bing", Title: "www.bing.com", Source: lulic + "by its weight of June 2014, most of it one image", Objects: 51, Domains: 1, Total: 337_000, Depth: 2, Sizes: SizesOneLarge},
 	{Name: "lulic-yahoo", Title: "login.yahoo.com", Source: lulic + "by what such pages are made of", Objects: 12, Domains: 1, Total: 180_000, Depth: 2},
+	{Name: "cablelabs-small", Title: "A hundred small images", Source: cablelabs, Objects: 101, Domains: 1, Total: 420_000, Sizes: SizesEqual, Depth: 1, Mix: imagesMix},
+	{Name: "cablelabs-small-4", Title: "A hundred small images on four servers", Source: cablelabs, Objects: 101, Domains: 4, Total: 420_000, Sizes: SizesEqual, Depth: 1, Mix: imagesMix},
+	{Name: "cablelabs-mixed", Title: "The mean page of 2013, somewhat lighter", Source: cablelabs, Objects: 61, Domains: 1, Total: 900_000, Depth: 2},
+	{Name: "cablelabs-mixed-4", Title: "The mean page of 2013, somewhat lighter, on four servers", Source: cablelabs, Objects: 61, Domains: 4, Total: 900_000, Depth: 2},
+	{Name: "cablelabs-large", Title: "Eight large images", Source: cablelabs, Objects: 9, Domains: 1, Total: 2_000_000, Depth: 1, Mix: imagesMix},
+	{Name: "cablelabs-large-4", Title: "Eight large images on four servers", Source: cablelabs, Objects: 9, Domains: 4, Total: 2_000_000, Depth: 1, Mix: imagesMix},
 }
+
+// imagesMix has nearly all octets in images.
+var imagesMix = Mix{HTML: Share{1, 1}, Image: Share{100, 400}}
 
 // kimLargeMix gives nearly all octets to two large images.
 var kimLargeMix = Mix{HTML: Share{1, 10}, Image: Share{2, 40_000}}
@@ -69,11 +79,15 @@ var namMix = Mix{HTML: Share{1, 15}, CSS: Share{1, 25}, JS: Share{1, 120}, Image
 
 // paperPage returns the specification of a paper's page.
 func paperPage(name string) (Spec, bool) {
-	i := slices.IndexFunc(paperPages, func(s Spec) bool { return s.Name == name })
-	if i < 0 {
+	named := func(s Spec) bool { return s.Name == name }
+	var spec Spec
+	if i := slices.IndexFunc(paperPages, named); i >= 0 {
+		spec = paperPages[i]
+	} else if i := slices.IndexFunc(weekPages, named); i >= 0 {
+		spec = weekPage(weekPages[i])
+	} else {
 		return Spec{}, false
 	}
-	spec := paperPages[i]
 	spec.Seed = 1
 	spec.Validators = strings.HasPrefix(name, "kim-")
 	if spec.Sizes == "" {

@@ -19,7 +19,7 @@ func (s *Site) Problems() []string {
 	}
 	problems = append(problems, s.redirectProblems()...)
 	pages := map[string]bool{}
-	for _, page := range append([]string{s.Page}, slices.Concat(s.Journey, s.Tabs)...) {
+	for _, page := range s.Visited() {
 		pages[page] = true
 	}
 	for i := range s.Resources {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"math/rand/v2"
+	"slices"
 )
 
 // These are the names of the made sites for Kolmogortsev's two tests.
@@ -16,7 +17,7 @@ const (
 // maxSearches limits the number of result pages.
 const maxSearches = 200
 
-// These are the sizes in octets that Kolmogortsev (2011) gives for a result page: the HTML
+// These are the sizes in octets that Kolmogortsev gives for a result page: the HTML
 // alone, and all its content.
 const (
 	searchHTML = 70_000
@@ -30,7 +31,7 @@ const (
 var searchContent = []int{30_000, 30_000, 40_000, 40_000, 40_000}
 
 // Search makes the site of Kolmogortsev, Testing the performance of the web protocol SPDY
-// by a client of one's own (2011): count result pages of a search engine, requested at the
+// with an own client (undated, about 2011): count result pages of a search engine, requested at the
 // same moment from one host. Each page has 70 kB of HTML; with full set it also has its own
 // scripts and images, 250 kB in all. count is 1 to 200.
 //
@@ -47,7 +48,7 @@ func Search(count int, full bool) (*Site, error) {
 	s := &Site{
 		Name:   name,
 		Title:  fmt.Sprintf("%d pages of results with their %s", count, title),
-		Source: "made by Wiretime after the sizes of Kolmogortsev (2011)",
+		Source: "made by Wiretime after the sizes of Kolmogortsev (undated, about 2011)",
 		bodies: map[string][]byte{},
 	}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -55,6 +56,7 @@ func Search(count int, full bool) (*Site, error) {
 	for n := 1; n <= count; n++ {
 		page := fmt.Sprintf("https://%s/search?q=%d", host, n)
 		pages = append(pages, page)
+		first := len(s.Resources)
 		var scripts, images []string
 		if full {
 			for i, size := range searchContent {
@@ -76,6 +78,9 @@ func Search(count int, full bool) (*Site, error) {
 		fill(random, &html, searchHTML-len("-->"))
 		html.WriteString("-->")
 		s.addMadePage(page, html.Bytes())
+		last := len(s.Resources) - 1
+		document := s.Resources[last]
+		s.Resources = slices.Insert(s.Resources[:last], first, document) // before its parts: Hint has them belong to the page before them
 	}
 	s.Page, s.Tabs = pages[0], pages[1:]
 	if err := s.build(); err != nil {

@@ -1,6 +1,9 @@
 package site
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestSearchHasTheSizesOfThePaper(t *testing.T) {
 	for _, tt := range []struct {
@@ -30,5 +33,35 @@ func TestSearchHasTheSizesOfThePaper(t *testing.T) {
 		if _, err := Search(count, false); err == nil {
 			t.Errorf("%d pages: no error", count)
 		}
+	}
+}
+
+// TestSearchPushesPartsWithTheirPage has the server push each page's parts: none is pushed with another page.
+func TestSearchPushesPartsWithTheirPage(t *testing.T) {
+	s, err := Search(12, true)
+	if err == nil {
+		s, err = s.Hint(Rule{Do: Push, OwnHost: true})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := 0
+	for _, r := range s.Resources {
+		_, number, isPage := strings.Cut(r.URL, "?q=")
+		if !isPage {
+			continue
+		}
+		pages++
+		if len(r.Push) != len(searchContent) {
+			t.Errorf("%s pushes %q", r.URL, r.Push)
+		}
+		for _, part := range r.Push {
+			if !strings.Contains(part, "/"+number+"/") {
+				t.Errorf("%s pushes %s", r.URL, part)
+			}
+		}
+	}
+	if pages != 12 {
+		t.Errorf("%d pages, want 12", pages)
 	}
 }

@@ -58,8 +58,8 @@ type Site struct {
 	Source string `json:"source,omitempty"`
 	// Page is the URL a loader navigates to, in the form https://host/...
 	Page string `json:"page"`
-	// Journey holds the URLs of the pages that are visited after Page, one after the other in
-	// one loader session; usually none.
+	// Journey holds what follows Page in the same loader session, one after the other: URLs of pages to visit,
+	// and steps on the page that is shown (ParseStep). Usually there is none.
 	Journey []string `json:"journey,omitempty"`
 	// Tabs holds the URLs of the pages that are opened at the same moment as Page, in the same
 	// session. A site cannot have both a journey and tabs.
@@ -114,6 +114,9 @@ type Resource struct {
 	// does not delay load events. The request is made when that event fires, if Delay is not
 	// over by then.
 	Late bool `json:"late,omitempty"`
+	// Step is the number of the step in Journey, from 1, that causes the request; 0 if none does. A step that leads to
+	// another page has that page's document, with the kind "document".
+	Step int `json:"step,omitempty"`
 	// AfterLoad says that the request came after the load event. Delay then counts from the
 	// load event of the initiator's document, or from the end of the initiator's run if that
 	// was later.

@@ -47,6 +47,8 @@ type Spec struct {
 	// Validators gives all objects an ETag, so that a reload can revalidate them. Otherwise only
 	// the page has one.
 	Validators bool
+	// Servers gives the page's hosts distances and waits, as a recording has them; the zero value gives none.
+	Servers Servers
 }
 
 // Sizes names a way to divide a page's octets among its objects.

@@ -67,7 +67,7 @@ func (s *Station) launch(ctx context.Context, e engine, folder string) (running,
 			Binary: s.config.Firefox, Folder: folder, Enter: enter, Contained: contained, Dial: s.lab.Dial,
 			Issuer: s.config.Authority.Issuer(), ForceQUIC: forceQUIC,
 		})
-		return firefoxBrowser{b}, err
+		return firefoxBrowser{b, ""}, err
 	}
 	keys := ""
 	if e.keys {
@@ -95,19 +95,30 @@ func (b chromiumBrowser) open(ctx context.Context, freeze *browser.Freeze, await
 	if b.keys == "" {
 		return v, nil
 	}
-	before, err := readFrom(b.keys, 0)
-	return keyedVisit{v, b.keys, int64(len(before))}, err
+	keys, err := keysFrom(b.keys)
+	return keyedVisit{v, keys}, err
 }
 
-// keyedVisit is a visit whose TLS secrets are in a file from an offset on.
+// keyedVisit is a visit of Chromium whose TLS secrets are known.
 type keyedVisit struct {
 	*chromium.Visit
-	file string
+	keyFile
+}
+
+// keyFile is a browser's file of TLS secrets, of which a visit has those from an offset on.
+type keyFile struct {
+	name string
 	from int64
 }
 
+// keysFrom returns the secrets that the browser writes from now on.
+func keysFrom(name string) (keyFile, error) {
+	before, err := readFrom(name, 0)
+	return keyFile{name, int64(len(before))}, err
+}
+
 // KeyLog is pageload.Keyed's.
-func (v keyedVisit) KeyLog() ([]byte, error) { return readFrom(v.file, v.from) }
+func (f keyFile) KeyLog() ([]byte, error) { return readFrom(f.name, f.from) }
 
 // mostKeys is how many octets of TLS secrets a browser may write.
 const mostKeys = 256 << 20
@@ -124,7 +135,17 @@ func readFrom(name string, from int64) ([]byte, error) {
 	return text, nil
 }
 
-type firefoxBrowser struct{ *firefox.Browser }
+// firefoxBrowser writes its TLS secrets into the file keys, unless that is empty.
+type firefoxBrowser struct {
+	*firefox.Browser
+	keys string
+}
+
+// keyedFirefox is a visit of Firefox whose TLS secrets are known.
+type keyedFirefox struct {
+	*firefox.Visit
+	keyFile
+}
 
 func (b firefoxBrowser) open(ctx context.Context, freeze *browser.Freeze, awaited []browser.Awaited) (pageload.Session, error) {
 	v, err := b.Open(ctx, freeze)
@@ -132,7 +153,11 @@ func (b firefoxBrowser) open(ctx context.Context, freeze *browser.Freeze, awaite
 		return nil, err
 	}
 	v.Await(awaited)
-	return v, nil
+	if b.keys == "" {
+		return v, nil
+	}
+	keys, err := keysFrom(b.keys)
+	return keyedFirefox{v, keys}, err
 }
 
 // closeBrowsers ends the station's browsers; the next load starts one anew.

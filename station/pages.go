@@ -102,15 +102,15 @@ func (s *Station) session(ctx context.Context, load pageload.Load, terms pageloa
 	case pageload.Builtin:
 		return s.openBuiltin(load, terms)
 	case pageload.Fetch:
-		windows := fetch.Windows{Client: terms.ClientWindow, Note: noted(load)}
+		how := fetch.Terms{Windows: terms.ClientWindow, NoteWindows: noted(load), TLS12: terms.TLS12}
 		if load.Upload > 0 {
-			return s.fetch.Upload(terms.Protocol, load.Upload, windows), nil
+			return s.fetch.Upload(terms.Protocol, load.Upload, how), nil
 		}
 		urls := make([]string, len(load.Site.Resources))
 		for i := range load.Site.Resources {
 			urls[i] = load.Site.Resources[i].URL
 		}
-		return s.fetch.Open(terms.Protocol, urls, windows), nil
+		return s.fetch.Open(terms.Protocol, urls, how), nil
 	}
 	b, err := s.browser(ctx, engine{loader: load.Loader, quic: terms.Protocol.Transport == "udp", keys: terms.Server.Name != ""})
 	if err != nil {
@@ -141,6 +141,7 @@ func (s *Station) openBuiltin(load pageload.Load, terms pageload.Terms) (pageloa
 		return nil, err
 	}
 	var recorded []page.Recorded
+	steps := map[int]builtin.Caused{}
 	cpu := load.CPU
 	cpu.Scripts = map[string]time.Duration{}
 	for _, r := range load.Site.Resources {
@@ -151,21 +152,40 @@ func (s *Station) openBuiltin(load pageload.Load, terms pageload.Terms) (pageloa
 			}
 			cpu.Scripts[address] = milliseconds(r.CPU)
 		}
-		if r.Initiator != "" {
-			method := r.Method
-			if method == http.MethodGet {
-				method = ""
-			}
-			recorded = append(recorded, page.Recorded{
-				URL: r.URL, Method: method, Initiator: r.Initiator, Line: r.Line, Kind: page.KindOf(r.Kind), Delay: milliseconds(r.Delay),
-				BeforeLoad: !r.Late && !r.AfterLoad, AfterLoad: r.AfterLoad,
-			})
+		switch {
+		case r.Step > 0:
+			steps[r.Step] = caused(steps[r.Step], load.Site, r)
+		case r.Initiator != "":
+			recorded = append(recorded, recordedRequest(r))
 		}
 	}
 	return s.builtin.Open(builtin.Config{
-		Protocol: terms.Protocol, Strategy: strategy, EarlyData: terms.Warm.EarlyData, Fallback: load.Fallback, Recorded: recorded, CPU: cpu,
+		Protocol: terms.Protocol, Strategy: strategy, TLS12: terms.TLS12, EarlyData: terms.Warm.EarlyData, Fallback: load.Fallback, Recorded: recorded, Steps: steps, CPU: cpu,
 		Windows: terms.ClientWindow, NoteWindows: noted(load),
 	})
+}
+
+// recordedRequest returns what the archive says of a request that no parser sees.
+func recordedRequest(r site.Resource) page.Recorded {
+	method := r.Method
+	if method == http.MethodGet {
+		method = ""
+	}
+	return page.Recorded{
+		URL: r.URL, Method: method, Initiator: r.Initiator, Line: r.Line, Kind: page.KindOf(r.Kind), Delay: milliseconds(r.Delay),
+		BeforeLoad: !r.Late && !r.AfterLoad, AfterLoad: r.AfterLoad,
+	}
+}
+
+// caused adds a resource to what a step of the site's journey causes. If the step leads to another page, that page asks
+// for the others itself.
+func caused(c builtin.Caused, s *site.Site, r site.Resource) builtin.Caused {
+	if to := s.Leads(r.Step); to != "" {
+		c.Page = to
+		return c
+	}
+	c.Resources = append(c.Resources, recordedRequest(r))
+	return c
 }
 
 // frozenUnrecorded is the frozen time in pages of made sites, which were never recorded.
@@ -185,7 +205,7 @@ func freeze(load pageload.Load) *browser.Freeze {
 func awaited(page *site.Site, p protocol.Protocol) ([]browser.Awaited, error) {
 	var list []browser.Awaited
 	for _, r := range page.Resources {
-		if !r.AfterLoad {
+		if !r.AfterLoad || r.Step > 0 {
 			continue
 		}
 		url, err := p.URL(r.URL)

@@ -16,8 +16,8 @@ import (
 // insertCell stores a cell with its network, so that a store is self-contained, and its
 // value on each axis.
 func insertCell(tx *sql.Tx, run int64, c study.Cell) (int64, error) {
-	if clock := c.Clock(); clock != study.ClockReal && clock != study.ClockVirtual {
-		return 0, fmt.Errorf("clock %q: it must be %s or %s by now", clock, study.ClockReal, study.ClockVirtual)
+	if clock := c.Clock(); clock != study.ClockReal && clock != study.ClockVirtual && clock != study.ClockLive {
+		return 0, fmt.Errorf("clock %q: it must be %s, %s or %s by now", clock, study.ClockReal, study.ClockVirtual, study.ClockLive)
 	}
 	path, err := json.Marshal(c.Network)
 	if err != nil {

@@ -36,7 +36,12 @@ var axisColumns = completed([]axisColumn{
 	{"network", []study.Axis{study.AxisNetwork}, func(c study.Cell) any { return c.Network.Name }},
 	{"loader", []study.Axis{study.AxisLoader, study.AxisPlayer}, func(c study.Cell) any { return cmp.Or(c.On(study.AxisLoader), c.On(study.AxisPlayer)) }},
 	{"congestion", []study.Axis{study.AxisCongestion}, func(c study.Cell) any { return c.On(study.AxisCongestion) }},
-	{"initcwnd", []study.Axis{study.AxisInitCwnd}, func(c study.Cell) any { return c.InitCwnd() }},
+	{"initcwnd", []study.Axis{study.AxisInitCwnd}, func(c study.Cell) any {
+		if c.On(study.AxisInitCwnd) == study.System {
+			return nil
+		}
+		return c.InitCwnd()
+	}},
 	{"clock", []study.Axis{study.AxisClock}, func(c study.Cell) any { return c.Clock() }},
 	{"visit", []study.Axis{study.AxisVisit}, func(c study.Cell) any { return cmp.Or(c.On(study.AxisVisit), study.VisitCold) }},
 	{"strategy", []study.Axis{study.AxisStrategy}, func(c study.Cell) any { return c.On(study.AxisStrategy) }},

@@ -92,8 +92,9 @@ func TestAForeignDatabaseIsRefused(t *testing.T) {
 		{"a run that keeps what no run does", "PRAGMA ignore_check_constraints=ON; UPDATE run SET keep = 'x'", ErrDamaged},
 		{"programs without names", "INSERT INTO programs VALUES (9, '[1]'); UPDATE load SET programs = 9, boot = 0, boot_attempt = 1", ErrDamaged},
 		{"programs that are not there", "PRAGMA foreign_keys=OFF; UPDATE load SET programs = 9, boot = 0, boot_attempt = 1", nil},
-		{"an unknown statistic", "INSERT INTO claim VALUES (1, 1, 'it is faster', 'below 1', NULL, 1, 1, 'avg')", ErrDamaged},
-		{"a pool of no loads", "INSERT INTO claim VALUES (1, 1, 'it is faster', 'below 1', NULL, 1, 1, 'max'); INSERT INTO claim_pair VALUES (1, 1, 1, 'plt', 1, 'plt', 1, '9-2', '')", ErrDamaged},
+		{"an unknown statistic", "INSERT INTO claim VALUES (1, 1, 'it is faster', 'below 1', NULL, 1, 1, 'avg', '', '')", ErrDamaged},
+		{"something unknown that grows", "INSERT INTO claim VALUES (1, 1, 'it grows', '', NULL, NULL, 0, 'median', 'sum', 'loss')", ErrDamaged},
+		{"a pool of no loads", "INSERT INTO claim VALUES (1, 1, 'it is faster', 'below 1', NULL, 1, 1, 'max', '', ''); INSERT INTO claim_pair VALUES (1, 1, 1, 'plt', 1, 'plt', 1, '9-2', '')", ErrDamaged},
 		{"a pair of a missing claim", "PRAGMA foreign_keys=OFF; INSERT INTO claim_pair VALUES (1, 7, 1, 'plt', 1, 'plt', 1, '', '')", ErrDamaged},
 	} {
 		t.Run(c.name, func(t *testing.T) {

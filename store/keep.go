@@ -118,7 +118,7 @@ func (s *Store) Drops(run int64) (d Drops, err error) {
 	for _, c := range counts {
 		d.Loads += c.loads
 		d.Dropped += c.dropped
-		if cells[c.cell].Clock() == study.ClockReal {
+		if cells[c.cell].Clock() != study.ClockVirtual {
 			d.Real += c.dropped
 		}
 	}

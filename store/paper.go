@@ -29,15 +29,19 @@ type Figure struct {
 	Value   float64 `json:"value"`   // in the metric's unit
 }
 
-// Claim is a statement about cells: the ratio of two medians, or of another statistic, lies in a range.
+// Claim is a statement about cells: the ratio of two medians, or of another statistic, lies in a range, or grows along a number.
 type Claim struct {
-	Text      string      `json:"text"`
-	Statistic string      `json:"statistic"` // of each cell's loads (study.CheckStatistic)
-	Ratio     string      `json:"ratio"`     // the range in words, such as "below 1"
-	Low       float64     `json:"-"`         // of the range; 0: none
-	High      float64     `json:"-"`         // of the range; +Inf: none
-	Open      bool        `json:"-"`         // the ends are not part of the range
-	Pairs     []ClaimPair `json:"pairs"`
+	Text      string  `json:"text"`
+	Statistic string  `json:"statistic"` // of each cell's loads (study.CheckStatistic)
+	Ratio     string  `json:"ratio"`     // the range in words, such as "below 1"
+	Low       float64 `json:"-"`         // of the range; 0: none
+	High      float64 `json:"-"`         // of the range; +Inf: none
+	Open      bool    `json:"-"`         // the ends are not part of the range
+	// Grows has what grows, study.OfRatio or study.OfDifference, and Along the ID of the number that it grows with. They are empty
+	// for a claim with a range.
+	Grows string      `json:"grows,omitempty"`
+	Along string      `json:"along,omitempty"`
+	Pairs []ClaimPair `json:"pairs"`
 }
 
 // ClaimPair names the two figures of a claim's ratio, numerator first.
@@ -66,8 +70,8 @@ func insertPaper(tx *sql.Tx, run int64, spec RunSpec, cells map[string]int64) er
 	}
 	for i, c := range spec.Claims {
 		low, high := sql.NullFloat64{Float64: c.Low, Valid: c.Low > 0}, sql.NullFloat64{Float64: c.High, Valid: !math.IsInf(c.High, 1)}
-		if _, err := tx.Exec(`INSERT INTO claim (run, number, text, ratio, low, high, open, statistic) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			run, i+1, c.Text, c.Ratio, low, high, c.Open, cmp.Or(c.Statistic, study.Median)); err != nil {
+		if _, err := tx.Exec(`INSERT INTO claim (run, number, text, ratio, low, high, open, statistic, grows, along) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			run, i+1, c.Text, c.Ratio, low, high, c.Open, cmp.Or(c.Statistic, study.Median), c.Grows, c.Along); err != nil {
 			return fmt.Errorf("claim %q: %w", c.Text, err)
 		}
 		for j, p := range c.Pairs {
@@ -85,6 +89,9 @@ const paperSince = 3
 
 // statisticSince is the first schema version that names statistics and pools loads of sessions.
 const statisticSince = 8
+
+// growthSince is the first schema version with claims of growth.
+const growthSince = 9
 
 // since returns the columns to select if the schema has at least that version, and otherwise before: expressions for
 // what was true of all rows until then.
@@ -131,8 +138,8 @@ func (s *Store) Claims(run int64) ([]Claim, error) {
 		return nil, nil
 	}
 	claims, err := query(s, func(rows *sql.Rows) (c Claim, err error) {
-		return c, rows.Scan(&c.Text, &c.Ratio, &c.Low, &c.High, &c.Open, &c.Statistic)
-	}, "SELECT text, ratio, coalesce(low, 0), coalesce(high, 9e999), open, "+s.since(statisticSince, "statistic", "'median'")+" FROM claim WHERE run = ? ORDER BY number", run)
+		return c, rows.Scan(&c.Text, &c.Ratio, &c.Low, &c.High, &c.Open, &c.Statistic, &c.Grows, &c.Along)
+	}, "SELECT text, ratio, coalesce(low, 0), coalesce(high, 9e999), open, "+s.since(statisticSince, "statistic", "'median'")+", "+s.since(growthSince, "grows, along", "'', ''")+" FROM claim WHERE run = ? ORDER BY number", run)
 	if err != nil {
 		return nil, fmt.Errorf("claims of run %d: %w", run, err)
 	}
@@ -150,6 +157,9 @@ func (s *Store) Claims(run int64) ([]Claim, error) {
 	for _, c := range claims {
 		if err := checkStatistic(c.Statistic, ""); err != nil {
 			return nil, fmt.Errorf("claims of run %d: %w", run, err)
+		}
+		if c.Grows != "" && c.Grows != study.OfRatio && c.Grows != study.OfDifference {
+			return nil, fmt.Errorf("claims of run %d: %w: in one of them %.40q grows", run, ErrDamaged, c.Grows)
 		}
 	}
 	for _, p := range pairs {

@@ -26,6 +26,9 @@ func withPaper() RunSpec {
 		{Text: "It loses twice as much.", Statistic: "mean", Ratio: "at least 2", Low: 2, High: math.Inf(1), Pairs: []ClaimPair{
 			{Metric: "drops", Cell: pageCell("h3").Key(), ToMetric: "drops", ToCell: pageCell("h2").Key(), Loads: "2-100", ToLoads: "1-2"},
 		}},
+		{Text: "The gap grows with the loss.", Statistic: "median", High: math.Inf(1), Grows: "difference", Along: "loss", Pairs: []ClaimPair{
+			{Metric: "plt", Cell: pageCell("h3").Key(), ToMetric: "plt", ToCell: pageCell("h2").Key()},
+		}},
 	}
 	return s
 }

@@ -4,7 +4,7 @@ package store
 // the database as `PRAGMA user_version`. Open rejects a store with a higher version with
 // ErrNewer. It upgrades a lower version when it opens the store for writing, and reads it
 // unchanged otherwise.
-const SchemaVersion = 8
+const SchemaVersion = 9
 
 // applicationID marks the database file as Wiretime's ("WIRE" in ASCII), kept
 // as `PRAGMA application_id`, where file(1) and other tools look for it.
@@ -85,7 +85,7 @@ CREATE TABLE violation (
 ) STRICT;
 
 CREATE INDEX violation_load ON violation(load);
-` + cellValueTable + pageTable + paperTables + programsTable + artefactTable + statisticColumns
+` + cellValueTable + pageTable + paperTables + programsTable + artefactTable + statisticColumns + growthColumns
 
 // cellValueTable holds a row for each axis of each cell, in the order of the workload.
 const cellValueTable = `
@@ -162,6 +162,12 @@ ALTER TABLE claim_pair ADD COLUMN loads TEXT NOT NULL DEFAULT '';
 ALTER TABLE claim_pair ADD COLUMN to_loads TEXT NOT NULL DEFAULT '';
 `
 
+// growthColumns say what grows along which number, for claims that have no range.
+const growthColumns = `
+ALTER TABLE claim ADD COLUMN grows TEXT NOT NULL DEFAULT '';
+ALTER TABLE claim ADD COLUMN along TEXT NOT NULL DEFAULT '';
+`
+
 // programsTable describes the programs that loads on the virtual clock follow from.
 const programsTable = `
 CREATE TABLE programs (
@@ -206,4 +212,6 @@ var upgrades = map[int]string{
 	// Before other statistics and sessions existed, every figure and claim was about the median of
 	// a cell's loads.
 	7: statisticColumns,
+	// Before claims of growth existed, every claim had a range.
+	8: growthColumns,
 }

@@ -194,7 +194,10 @@ func TestAnUpgradeThatFailsLeavesTheStoreAsItWas(t *testing.T) {
 		db, err := sql.Open("sqlite", dataSource(filepath.Join(dir, databaseName), ""))
 		if err == nil {
 			conflicts := "CREATE TABLE artefact (note TEXT)" // a user's table
-			if was >= keepSince {
+			switch {
+			case was >= statisticSince:
+				conflicts = "ALTER TABLE claim ADD COLUMN along TEXT"
+			case was >= keepSince:
 				conflicts = "ALTER TABLE claim_pair ADD COLUMN to_loads TEXT"
 			}
 			_, err = db.Exec(conflicts)

@@ -8,7 +8,7 @@ type Axis string
 
 // The axes of page loads, of uploads, of streams, of crowds, and of several.
 const (
-	AxisSite     Axis = "site"     // site reference, such as "objects@40x20kB"
+	AxisSite     Axis = "site"     // site reference, such as "objects@40x20kB"; a URL on the live clock
 	AxisProtocol Axis = "protocol" // a row of package protocol
 	AxisNetwork  Axis = "network"  // name of the path
 	AxisLoader   Axis = "loader"   // browser or client that loads the site
@@ -21,6 +21,8 @@ const (
 	AxisClientWindow Axis = "client_window" // what the client grants the server over SPDY, HTTP/2 and HTTP/3
 	AxisServerWindow Axis = "server_window" // what the server grants the client
 	AxisTCPWindow    Axis = "tcp_window"    // TCP's largest buffers on both hosts; sizes only
+
+	AxisTLS Axis = "tls" // version of TLS: TLS13 or TLS12
 
 	AxisHint Axis = "hint" // how the server announces what a page needs: HintNone and so on
 
@@ -35,12 +37,17 @@ const (
 	AxisManager       Axis = "manager"       // ManagerPlanned or ManagerNode
 	AxisRebinding     Axis = "rebinding"     // RebindingNone, or what a NAT changes and when, such as "port@2s"
 
+	AxisLossDirection  Axis = "loss_direction"  // which packets of a stream may be lost: LossBoth or LossDown
+	AxisDelayVariation Axis = "delay_variation" // whether the network's manager varies a stream's link delay: VariationDrawn or VariationNone
+	AxisParallel       Axis = "parallel"        // how many requests a stream's player has under way at once
+
 	AxisClients  Axis = "clients"  // number of clients that are connected to a server at once
 	AxisActivity Axis = "activity" // what they do: ActivityIdle or ActivityActive
 
-	AxisCongestion Axis = "congestion" // TCP congestion control of both hosts, by Linux's name
-	AxisInitCwnd   Axis = "initcwnd"   // initial congestion window of TCP on both hosts, in segments
-	AxisClock      Axis = "clock"      // ClockReal or ClockVirtual; ClockAuto until one is chosen
+	AxisCongestion Axis = "congestion" // TCP congestion control of both hosts, by Linux's name; System on the live clock
+	AxisInitCwnd   Axis = "initcwnd"   // initial congestion window of TCP on both hosts, in segments; System on the live clock
+	AxisTCPSACK    Axis = "tcp_sack"   // whether TCP of both hosts acknowledges selectively (RFC 2018): SACKOn or SACKOff
+	AxisClock      Axis = "clock"      // ClockReal, ClockVirtual or ClockLive; ClockAuto until one is chosen
 	AxisStrategy   Axis = "strategy"   // how a page's client uses connections, or what a stream's client does at handovers
 )
 
@@ -75,6 +82,7 @@ type Workload struct {
 var (
 	congestion = AxisInfo{Axis: AxisCongestion, Key: "congestion", Plural: "congestion controls", Usual: "cubic"}
 	initcwnd   = AxisInfo{Axis: AxisInitCwnd, Key: "initcwnd", Plural: "initial windows", Usual: "10", Prefix: "initcwnd "}
+	tcpSACK    = AxisInfo{Axis: AxisTCPSACK, Key: "tcp_sack", Plural: "settings of SACK", Usual: SACKOn, Tacit: true, Prefix: "SACK "}
 	clock      = AxisInfo{Axis: AxisClock, Key: "clock", Plural: "clocks", Usual: ClockReal, Tacit: true}
 )
 
@@ -84,6 +92,9 @@ var (
 	clientWindow = AxisInfo{Axis: AxisClientWindow, Key: "client_windows", Plural: "client windows", Usual: WindowDefault, Tacit: true, Prefix: "client window "}
 	serverWindow = AxisInfo{Axis: AxisServerWindow, Key: "server_windows", Plural: "server windows", Usual: WindowDefault, Tacit: true, Prefix: "server window "}
 )
+
+// tlsVersion is the TLS version of page loads and of uploads.
+var tlsVersion = AxisInfo{Axis: AxisTLS, Key: "tls", Plural: "TLS versions", Usual: TLS13, Tacit: true, Prefix: "TLS "}
 
 var pageLoads = Workload{
 	Name: "pages", Subject: AxisSite, Over: AxisProtocol, By: AxisLoader,
@@ -97,8 +108,9 @@ var pageLoads = Workload{
 		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyBrowser, Tacit: true},
-		tcpWindow, clientWindow, serverWindow,
+		tcpWindow, clientWindow, serverWindow, tcpSACK,
 		{Axis: AxisHint, Key: "hints", Plural: "hints", Usual: HintNone, Tacit: true, Prefix: "hint "},
+		tlsVersion,
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},
@@ -114,6 +126,7 @@ var fileUploads = Workload{
 		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
 		tcpWindow, clientWindow, serverWindow,
+		tlsVersion,
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisUpload, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisServer},
@@ -125,15 +138,19 @@ var mediaStreams = Workload{
 		{Axis: AxisMedia, Key: "media", Plural: "media"},
 		{Axis: AxisLinkDelay, Key: "link_delays", Plural: "link delays"},
 		{Axis: AxisLoss, Key: "losses", Plural: "losses", Usual: "0%", Suffix: " loss"},
+		{Axis: AxisLossDirection, Key: "loss_directions", Plural: "directions of loss", Usual: LossBoth, Tacit: true, Prefix: "loss direction "},
 		{Axis: AxisReconnections, Key: "reconnections", Plural: "numbers of reconnections", Usual: "0", Suffix: " reconnections"},
+		{Axis: AxisDelayVariation, Key: "delay_variations", Plural: "variations of the delay", Usual: VariationDrawn, Tacit: true, Prefix: "delay variation "},
 		{Axis: AxisPlayer, Key: "players", Plural: "players"},
 		congestion, initcwnd, clock,
 		{Axis: AxisTransport, Key: "transports", Plural: "transports"},
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyReconnect},
+		{Axis: AxisParallel, Key: "parallel", Plural: "numbers of requests at once", Usual: "1", Tacit: true, Suffix: " at once"},
+		tcpSACK,
 		{Axis: AxisManager, Key: "managers", Plural: "managers", Usual: ManagerPlanned, Tacit: true, Prefix: "manager "},
 		{Axis: AxisRebinding, Key: "rebindings", Plural: "rebindings", Usual: RebindingNone, Tacit: true, Prefix: "rebinding "},
 	},
-	Path:     []Axis{AxisLinkDelay, AxisLoss, AxisReconnections},
+	Path:     []Axis{AxisLinkDelay, AxisLoss, AxisLossDirection, AxisReconnections, AxisDelayVariation},
 	KeyFirst: []Axis{AxisMedia, AxisTransport, AxisPlayer, AxisLinkDelay, AxisLoss, AxisReconnections, AxisStrategy, AxisCongestion, AxisInitCwnd},
 }
 

@@ -73,7 +73,7 @@ func (c Cell) By() string { return c.On(c.Workload.By) }
 // Clock returns the clock of the cell's loads.
 func (c Cell) Clock() string { return c.On(AxisClock) }
 
-// InitCwnd returns the initial congestion window of TCP, in segments.
+// InitCwnd returns the initial congestion window of TCP, in segments; 0 on the live clock, where it is not known.
 func (c Cell) InitCwnd() int {
 	segments, _ := strconv.Atoi(c.On(AxisInitCwnd)) // whoever made the cell has checked it
 	return segments
@@ -86,7 +86,14 @@ func (c Cell) Link() Link {
 	percent, _ := strconv.ParseFloat(strings.TrimSuffix(c.On(AxisLoss), "%"), 64)
 	l.Loss = percent / 100
 	l.Reconnections, _ = strconv.Atoi(c.On(AxisReconnections))
+	l.LossDown, l.Constant = c.On(AxisLossDirection) == LossDown, c.On(AxisDelayVariation) == VariationNone
 	return l
+}
+
+// Parallel returns how many requests the player of a stream has under way at once.
+func (c Cell) Parallel() int {
+	requests, _ := strconv.Atoi(c.On(AxisParallel)) // whoever made the cell has checked it
+	return requests
 }
 
 // Key names the cell by its axes, uniquely within the study. It leaves out the usual value of

@@ -22,11 +22,15 @@ type Options struct {
 	// numbers in each load.
 	Freeze bool
 
+	// TearDown has the client close its connections over the path after the load, within the capture.
+	TearDown bool
+
 	// TCPRmem and TCPWmem set net.ipv4.tcp_rmem and tcp_wmem on both hosts, in bytes:
 	// minimum, default, maximum.
 	TCPRmem, TCPWmem [3]int
 	CPU              CPU // the main thread of the built-in loader
 
+	Slots   *Slots  // of the schedule that the study runs on; nil: none
 	Session Session // of pages
 	Stream  *Stream // settings for streams; nil for others
 	Crowd   *Crowd  // settings for crowds; nil for others

@@ -42,8 +42,28 @@ type Capture struct {
 type Link struct {
 	Delay         time.Duration // average, one-way
 	Loss          float64       // packet error rate, 0 to 1
+	LossDown      bool          // only packets towards the client are lost
 	Reconnections int           // number of moves to the other access link
+	Constant      bool          // the delay stays at its average
 }
+
+// Which packets of a stream may be lost.
+const (
+	LossBoth = "both" // those of either direction
+	LossDown = "down" // those towards the client
+)
+
+// Whether the network's manager varies the link delay of a stream.
+const (
+	VariationDrawn = "drawn" // it draws the delay anew every period
+	VariationNone  = "none"  // the delay stays at its average
+)
+
+// Whether TCP acknowledges selectively (RFC 2018).
+const (
+	SACKOn  = "on"
+	SACKOff = "off"
+)
 
 // What a client does when it moves to the other access link, which changes its address.
 const (
@@ -73,7 +93,7 @@ func (c Cell) Rebinding() (r network.RebindingAt, ok bool) {
 func (o Options) Manager(l Link, octets int64, seed uint64) manager.Config {
 	s := o.Stream
 	c := manager.Config{
-		Name: l.Name(), Access: s.Access, Rate: s.Rate, Delay: l.Delay, Loss: l.Loss, Period: s.Period,
+		Name: l.Name(), Access: s.Access, Rate: s.Rate, Delay: l.Delay, Loss: l.Loss, LossDown: l.LossDown, Constant: l.Constant, Period: s.Period,
 		Duration: s.Duration, Reconnections: l.Reconnections, Window: s.Window, Seed: seed,
 	}
 	if octets > 0 {
@@ -111,22 +131,38 @@ func (o Options) AveragePath(l Link) (network.Path, error) {
 	return path, nil
 }
 
-// Name returns the network's name, such as "50ms-1%-3x". It leaves out the loss and the
-// reconnections if there are none.
+// Name returns the network's name, such as "50ms-1%-3x" or "50ms-1%-down-constant". It leaves
+// out what is usual.
 func (l Link) Name() string {
 	name := delayWord(l.Delay)
 	if l.Loss > 0 {
 		name += "-" + lossWord(l.Loss)
 	}
+	if l.LossDown {
+		name += "-down"
+	}
 	if l.Reconnections > 0 {
 		name += fmt.Sprintf("-%dx", l.Reconnections)
+	}
+	if l.Constant {
+		name += "-constant"
 	}
 	return name
 }
 
-// Values returns the link's values on the axes AxisLinkDelay, AxisLoss and AxisReconnections.
+// Values returns the link's values on the axes that describe it.
 func (l Link) Values() map[Axis]string {
-	return map[Axis]string{AxisLinkDelay: delayWord(l.Delay), AxisLoss: lossWord(l.Loss), AxisReconnections: strconv.Itoa(l.Reconnections)}
+	values := map[Axis]string{
+		AxisLinkDelay: delayWord(l.Delay), AxisLoss: lossWord(l.Loss), AxisReconnections: strconv.Itoa(l.Reconnections),
+		AxisLossDirection: LossBoth, AxisDelayVariation: VariationDrawn,
+	}
+	if l.LossDown {
+		values[AxisLossDirection] = LossDown
+	}
+	if l.Constant {
+		values[AxisDelayVariation] = VariationNone
+	}
+	return values
 }
 
 func delayWord(d time.Duration) string { return strings.Replace(d.String(), "µ", "u", 1) }

@@ -27,7 +27,7 @@ func streams(transports ...string) *Study {
 
 func TestTheManagerOfAStream(t *testing.T) {
 	o := streams().Options
-	link := Link{50 * time.Millisecond, 0.01, 3}
+	link := Link{Delay: 50 * time.Millisecond, Loss: 0.01, Reconnections: 3}
 	want := manager.Config{Name: "50ms-1%-3x", Access: []string{"AP1", "AP2"}, Rate: 100_000_000, Delay: 50 * time.Millisecond, Loss: 0.01,
 		Period: time.Second, Duration: 40 * time.Second, Reconnections: 3, Seed: 7}
 	if d := cmp.Diff(want, o.Manager(link, 0, 7)); d != "" {
@@ -45,7 +45,12 @@ func TestTheManagerOfAStream(t *testing.T) {
 }
 
 func TestALinkComesBackFromItsValues(t *testing.T) {
-	for _, link := range []Link{{}, {50 * time.Millisecond, 0.01, 2}, {12500 * time.Microsecond, 0.015, 0}, {time.Second, 1, 100}} {
+	for _, link := range []Link{
+		{},
+		{Delay: 50 * time.Millisecond, Loss: 0.01, Reconnections: 2},
+		{Delay: 12500 * time.Microsecond, Loss: 0.015, LossDown: true},
+		{Delay: time.Second, Loss: 1, Reconnections: 100, Constant: true},
+	} {
 		if d := cmp.Diff(link, NewCell(Streams(), link.Values(), network.Path{}).Link()); d != "" {
 			t.Error(d)
 		}

@@ -63,6 +63,15 @@ const WindowDefault = "default"
 // over HTTP/1.1; a single connection per origin over other protocols.
 const StrategyBrowser = "browser"
 
+// The versions of TLS.
+const (
+	TLS13 = "1.3" // RFC 8446
+	TLS12 = "1.2" // RFC 5246, whose full handshake takes a round trip more
+)
+
+// TLSVersions returns the versions of TLS that a study may name.
+func TLSVersions() []string { return []string{TLS13, TLS12} }
+
 // How a server announces the first resources of a document on the document's own host.
 const (
 	HintNone        = "none"          // not at all
@@ -82,10 +91,15 @@ const (
 	ClockReal    = "real"    // the clock of this machine's kernel
 	ClockVirtual = "virtual" // the clock of a guest kernel that skips idle time; processor time counts as zero
 	ClockAuto    = "auto"    // one of the two, chosen for each cell before the run begins
+	ClockLive    = "live"    // the clock of this machine's kernel, for real sites over this machine's own network
 )
 
 // Clocks returns the clocks that a study may name.
-func Clocks() []string { return []string{ClockReal, ClockVirtual, ClockAuto} }
+func Clocks() []string { return []string{ClockReal, ClockVirtual, ClockAuto, ClockLive} }
+
+// System is the value on the axes of TCP's settings that leaves them as this machine has them. All cells on the live
+// clock have it.
+const System = "system"
 
 // Which valid loads keep their artefacts. Loads that are not valid keep theirs in any case: they
 // show what went wrong.
@@ -109,11 +123,21 @@ func (s *Study) UseKeep(keep string) error {
 	return nil
 }
 
+// Live reports whether the study loads real sites over this machine's own network. Then all its cells are on the live
+// clock, and its sites are URLs.
+func (s *Study) Live() bool { return slices.Equal(s.Matrix[AxisClock], []string{ClockLive}) }
+
 // UseClock makes the whole study run on one clock, overriding its file. The error for an
-// unknown clock lists the known ones.
+// unknown clock lists the known ones. No other clock loads the URLs of a study on the live clock, and the live clock
+// loads nothing else.
 func (s *Study) UseClock(clock string) error {
-	if !slices.Contains(Clocks(), clock) {
+	switch {
+	case !slices.Contains(Clocks(), clock):
 		return fmt.Errorf("use clock %q: unknown clock; write one of %s", clock, strings.Join(Clocks(), ", "))
+	case clock != ClockLive && s.Live():
+		return fmt.Errorf("use clock %q: the sites of study %s are URLs, which only the live clock loads", clock, s.Name)
+	case clock == ClockLive && !s.Live():
+		return fmt.Errorf("use clock %q: study %s is not written for it; write clock: live and URLs as sites in its file", clock, s.Name)
 	}
 	s.Matrix[AxisClock] = []string{clock}
 	return nil

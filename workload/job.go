@@ -14,6 +14,9 @@ type Setting struct {
 	Options study.Options
 	Sites   map[string]*site.Site // by the study's reference
 	Servers []server.Template     // the study's own
+	// From is the path's time at which the load begins. Workloads whose loads cannot begin in the middle of a path leave it
+	// alone.
+	From time.Duration
 }
 
 // Job is a planned load, bound to what its cell names.

@@ -20,6 +20,12 @@ type Record struct {
 	ServerLost int                   // QUIC packets that the server declared lost; -1: not known
 }
 
+// UnsupportedError is a Record.LoadError that says why the load cannot be: what was to be loaded does not offer what the
+// cell asks for, as only trying could show. The load is unsupported, not failed.
+type UnsupportedError struct{ Why string }
+
+func (e *UnsupportedError) Error() string { return e.Why }
+
 // Common returns the record itself. Outcomes embed a record and get the method from it.
 func (r *Record) Common() *Record { return r }
 

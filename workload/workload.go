@@ -51,8 +51,8 @@ type Kind struct {
 // Station is what a load runs on (package station). A workload that needs more of it, such as
 // browsers, gets that by a type assertion, because this package cannot name the workload's types.
 type Station interface {
-	Lab() *lab.Lab
-	Authority() *protocol.Authority
+	Lab() *lab.Lab                  // nil on the live clock
+	Authority() *protocol.Authority // of the lab's servers; nil on the live clock
 }
 
 // Order says what to load, how and over which path. As JSON it can be sent to a guest.

@@ -11,11 +11,11 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// block is a table, a claims' table, a quotation or a picture that a page shows of studies, or the
+// block is a table, a claims' table, a quotation, a figure or a picture that a page shows of studies, or the
 // tables that a script prints.
 type block struct {
 	line int    // of the page, at which it begins
-	kind string // table, claims, quote, picture or script
+	kind string // table, claims, quote, figure, picture or script
 	spec string // the comment, from its kind to before its end
 	body string // what stands between the comments
 	shows
@@ -24,25 +24,45 @@ type block struct {
 // shows is what a block's comment says, in YAML, after its kind.
 type shows struct {
 	Study  studyNames `yaml:"study"`  // scripts: the file in scripts/
-	Metric string     `yaml:"metric"` // tables: the figure, by its name in exports; a column may have its own
-	Unit   string     `yaml:"unit"`   // tables: s for figures in ms
-	For    selection  `yaml:"for"`    // tables: the cells to take
+	Metric string     `yaml:"metric"` // tables, figures: what is shown, by its name in exports; a column or a line may have its own
+	Unit   string     `yaml:"unit"`   // tables, figures: s for figures in ms
+	For    selection  `yaml:"for"`    // tables, figures: the cells to take
 	Rows   []axis     `yaml:"rows"`   // tables: an axis for each of the columns at the row's head
 	Across *axis      `yaml:"across"` // tables: a column for each of its values, in which all Columns stand together
 	// Columns of tables. With Across they are joined by slashes.
 	Columns []column `yaml:"columns"`
-	// Statistic of tables: median (the default), mean, min, max or a percentile, as in p95, of the loads of a cell. In a
+	// Statistic of tables and figures: median (the default), mean, min, max or a percentile, as in p95, of the loads of a cell. In a
 	// study with sessions it is the median of each session's statistic.
 	Statistic string `yaml:"statistic"`
 	Form      string `yaml:"form"` // tables: median (the default: the figure alone), interval (of a median) or paper (and in parentheses what the paper printed)
 	Digits    *int   `yaml:"digits"`
-	Lines     string `yaml:"lines"`    // quotes: a regular expression for lines of 'wiretime results'; its first group, if it has one, is shown
-	File      string `yaml:"file"`     // pictures: beside the page
-	Alt       string `yaml:"alt"`      // pictures: what the picture shows, in words
+	Lines     lines  `yaml:"lines"`    // quotes: a regular expression; figures: a list, like Columns
+	File      string `yaml:"file"`     // pictures, figures: beside the page
+	Alt       string `yaml:"alt"`      // pictures, figures: what the picture shows, in words
 	Elements  string `yaml:"elements"` // pictures: of the report, a CSS selector; all that it finds is shown
-	Width     int    `yaml:"width"`    // pictures: of the window that shows the report, in pixels
+	Width     int    `yaml:"width"`    // pictures, figures: of the window that shows the report or the figure, in pixels
 	Height    int    `yaml:"height"`   // pictures: where they are cut off, in pixels; default: not at all
 	Cell      int    `yaml:"cell"`     // pictures: which cell the charts of a single cell show, from 1 (the default)
+	// Figures: lines along a number, with the interval of each point and what papers printed for it, or heat maps over two. Their
+	// selections take axes and the numbers of cells (report.Choice): rate, rtt, loss, pages, hosts, objects, initcwnd and so on.
+	Along   string `yaml:"along"`   // the number on the horizontal axis
+	Against string `yaml:"against"` // the number on the vertical axis: a heat map for each line, which must be a ratio
+	Panels  string `yaml:"panels"`  // an axis or a number, with a chart for each of its values; default: one chart
+	X       cut    `yaml:"x"`       // the part of the axis that is shown
+	Y       cut    `yaml:"y"`
+}
+
+// lines are what a quote or a figure shows.
+type lines struct {
+	expression string   // quotes: for lines of 'wiretime results'; its first group, if it has one, is shown
+	drawn      []column // figures; none: a line for each of what the report compares, such as protocols
+}
+
+// cut is a part of an axis; ends that are left out follow from the data.
+type cut struct {
+	From *float64 `yaml:"from"`
+	To   *float64 `yaml:"to"`
+	Log  *bool    `yaml:"log"` // whether the axis is logarithmic
 }
 
 // studyNames are one name or a list.
@@ -83,11 +103,18 @@ func (n *studyNames) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*[]string)(n))
 }
 
+func (l *lines) UnmarshalYAML(unmarshal func(any) error) error {
+	if unmarshal(&l.expression) == nil {
+		return nil
+	}
+	return unmarshal(&l.drawn)
+}
+
 func parseBlock(spec string) (block, error) {
 	kind, text, _ := strings.Cut(spec, "\n")
 	b := block{kind: strings.TrimSpace(kind), spec: spec}
-	if !slices.Contains([]string{"table", "claims", "quote", "picture", "script"}, b.kind) {
-		return b, fmt.Errorf("unknown kind of block %q: it must be table, claims, quote, picture or script", b.kind)
+	if !slices.Contains([]string{"table", "claims", "quote", "figure", "picture", "script"}, b.kind) {
+		return b, fmt.Errorf("unknown kind of block %q: it must be table, claims, quote, figure, picture or script", b.kind)
 	}
 	if err := yaml.UnmarshalWithOptions([]byte(text), &b.shows, yaml.Strict()); err != nil {
 		return b, fmt.Errorf("parse the block's description: %w", err)
@@ -126,7 +153,7 @@ func (b *block) make(ctx context.Context, runs []*measuredRun, folder string) (s
 		shown, err = b.quote(runs)
 	case "script":
 		shown = runs[0].results
-	case "picture":
+	case "picture", "figure":
 		shown = fmt.Sprintf("![%s](%s)\n", b.Alt, b.File)
 		err = b.draw(ctx, runs, filepath.Join(folder, b.File))
 	}
@@ -150,7 +177,7 @@ func madeBy(runs []*measuredRun) string {
 
 // quote gives the lines of 'wiretime results' that the block asks for, as a paragraph each.
 func (b *block) quote(runs []*measuredRun) (string, error) {
-	expression, err := regexp.Compile("(?m)" + b.Lines)
+	expression, err := regexp.Compile("(?m)" + b.Lines.expression)
 	if err != nil {
 		return "", fmt.Errorf("parse lines: %w", err)
 	}
@@ -161,7 +188,7 @@ func (b *block) quote(runs []*measuredRun) (string, error) {
 		}
 	}
 	if len(found) == 0 {
-		return "", fmt.Errorf("no line of the results matches %q", b.Lines)
+		return "", fmt.Errorf("no line of the results matches %q", b.Lines.expression)
 	}
 	return strings.Join(found, ">\n"), nil
 }

@@ -2,11 +2,14 @@ package main
 
 import (
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"wiretime/report"
 )
 
 const onePage = `# Title
@@ -252,5 +255,44 @@ func TestStatistics(t *testing.T) {
 	}
 	if _, err := b.table([]*measuredRun{m}); err == nil {
 		t.Error("the unknown statistic is not refused")
+	}
+}
+
+// TestFigureBlock: a figure's block reads as the specification that package report takes.
+func TestFigureBlock(t *testing.T) {
+	p, err := parsePage("page.md", []byte(`
+<!-- measured figure
+study: small
+file: small.png
+alt: onLoad by rate
+along: rate
+against: rtt
+panels: site
+for: {rtt: [50, 500], loss: 0.5}
+metric: onload
+unit: s
+statistic: mean
+x: {from: 0, to: 10}
+y: {log: true}
+lines:
+  - {title: SPDY, metric: plt, of: {protocol: spdy/3.1}}
+  - {title: to HTTP, ratio: [{protocol: http/1.1}, {protocol: spdy/3.1}]}
+-->
+<!-- end -->`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	http, spdy := report.Choice{"protocol": {"http/1.1"}}, report.Choice{"protocol": {"spdy/3.1"}}
+	want := report.FigureSpec{Along: "rate", Against: "rtt", Panels: "site", For: report.Choice{"rtt": {"50", "500"}, "loss": {"0.5"}},
+		Metric: "onload", Unit: "s", Statistic: "mean", X: report.Cut{From: new(0.0), To: new(10.0)}, Y: report.Cut{Log: new(true)},
+		Lines: []report.FigureLine{
+			{Title: "SPDY", Metric: "plt", Of: spdy},
+			{Title: "to HTTP", Of: report.Choice{}, Ratio: []report.Choice{http, spdy}},
+		}}
+	if got := p.blocks[0].specification(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if got := p.blocks[0].metrics(); !slices.Equal(got, []string{"onload", "plt", "onload"}) {
+		t.Errorf("the figure needs the metrics %v", got)
 	}
 }

@@ -58,7 +58,7 @@ if (boxes.length > 0) document.documentElement.dataset.box = [
 </script>
 `
 
-// draw writes a picture of the block's elements in each study's report. Pictures of several studies stand in two
+// draw writes a picture of the block's figure, or of its elements in the report, of each study. Pictures of several studies stand in two
 // columns.
 func (b *block) draw(ctx context.Context, runs []*measuredRun, path string) error {
 	browser, err := chromium.Find("")
@@ -73,7 +73,7 @@ func (b *block) draw(ctx context.Context, runs []*measuredRun, path string) erro
 	folder := temporary.Path
 	var parts []image.Image
 	for _, r := range runs {
-		part, err := b.reported(ctx, browser, folder, r)
+		part, err := b.part(ctx, browser, folder, r)
 		if err != nil {
 			return err
 		}
@@ -86,20 +86,35 @@ func (b *block) draw(ctx context.Context, runs []*measuredRun, path string) erro
 	return atomicfile.WriteBytes(path, picture.Bytes())
 }
 
-// reported returns a picture of the block's elements in the report of a run.
-func (b *block) reported(ctx context.Context, browser, folder string, r *measuredRun) (image.Image, error) {
-	report, shot := filepath.Join(folder, r.name+".html"), filepath.Join(folder, r.name+".png")
-	if _, err := output(ctx, wiretime, "report", "--store", r.store, "-o", report); err != nil {
+// part returns what a picture shows of one run.
+func (b *block) part(ctx context.Context, browser, folder string, r *measuredRun) (image.Image, error) {
+	page, elements, width := filepath.Join(folder, r.name+".html"), b.Elements, b.Width
+	if b.kind == "figure" {
+		panels, err := b.figure(r, page)
+		if err != nil {
+			return nil, fmt.Errorf("draw a figure of %s: %w", r.name, err)
+		}
+		elements = "#figure"
+		if width == 0 {
+			width = windowFor(panels)
+		}
+	} else if _, err := output(ctx, wiretime, "report", "--store", r.store, "-o", page); err != nil {
 		return nil, err
 	}
+	return b.shoot(ctx, browser, page, elements, width)
+}
+
+// shoot returns a picture of the elements of a page that report wrote, in a window of that width.
+func (b *block) shoot(ctx context.Context, browser, report, elements string, width int) (image.Image, error) {
+	shot := report + ".png"
 	text, err := os.ReadFile(report)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(report, append(text, fmt.Sprintf(alone, max(b.Cell-1, 0), b.Elements)...), 0o600); err != nil {
+	if err := os.WriteFile(report, append(text, fmt.Sprintf(alone, max(b.Cell-1, 0), elements)...), 0o600); err != nil {
 		return nil, err
 	}
-	flags := []string{"--no-sandbox", "--hide-scrollbars", fmt.Sprintf("--window-size=%d,%d", b.Width, tall), "file://" + report}
+	flags := []string{"--no-sandbox", "--hide-scrollbars", fmt.Sprintf("--window-size=%d,%d", width, tall), "file://" + report}
 	dom, err := output(ctx, browser, append([]string{"--dump-dom"}, flags...)...)
 	if err != nil {
 		return nil, err
@@ -108,10 +123,10 @@ func (b *block) reported(ctx context.Context, browser, folder string, r *measure
 	where, _, _ := strings.Cut(rest, `"`)
 	var box image.Rectangle
 	if _, err := fmt.Sscan(where, &box.Min.X, &box.Min.Y, &box.Max.X, &box.Max.Y); err != nil {
-		return nil, fmt.Errorf("draw %s of %s: the report has no such elements, or no cell %d", b.Elements, r.name, max(b.Cell, 1))
+		return nil, fmt.Errorf("draw %s of %s: it has no such elements, or no cell %d", elements, filepath.Base(report), max(b.Cell, 1))
 	}
-	if box.Max.X > b.Width {
-		return nil, fmt.Errorf("draw %s of %s: its right edge is at %d pixels, and the window is %d wide: enlarge the block's width", b.Elements, r.name, box.Max.X, b.Width)
+	if box.Max.X > width {
+		return nil, fmt.Errorf("draw %s of %s: its right edge is at %d pixels, and the window is %d wide: enlarge the block's width", elements, filepath.Base(report), box.Max.X, width)
 	}
 	if _, err := output(ctx, browser, append([]string{"--screenshot=" + shot}, flags...)...); err != nil {
 		return nil, err

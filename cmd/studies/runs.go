@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"wiretime/schedule"
+	schedules "wiretime/schedule/builtin"
 )
 
 // wiretime is the program that measures; 'make studies' builds it first.
@@ -134,6 +139,15 @@ func (r *runs) measure(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	command := []string{"run", path, "--resume", "--store", filepath.Join(r.folder, name)}
+	if _, scheduled := schedules.File(name); scheduled {
+		command = []string{"schedule", name, "--store", r.folder}
+		if begun == nil { // a diary of a store that was deleted
+			if err := os.Remove(schedule.Path(r.folder, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
 	if begun != nil && begun.Run.Finished != nil {
 		fmt.Printf("   %s is whole, by Wiretime %s; delete it to measure anew\n", begun.store, strings.TrimSpace(begun.Run.Version))
 		return nil
@@ -150,7 +164,7 @@ func (r *runs) measure(ctx context.Context, name string) error {
 	if err := os.MkdirAll(r.folder, 0o755); err != nil {
 		return err
 	}
-	c := exec.CommandContext(ctx, wiretime, "run", path, "--resume", "--store", filepath.Join(r.folder, name))
+	c := exec.CommandContext(ctx, wiretime, command...)
 	c.Stderr = os.Stderr
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGINT) }
 	c.WaitDelay = time.Minute

@@ -20,6 +20,11 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 	if err != nil {
 		return 0, err
 	}
+	if o.slot > 0 {
+		if run, begun, err := runOfDiary(st, s.Options.Slots.Diary); err != nil || begun {
+			return run.ID, sameStudy(o, s, run, err)
+		}
+	}
 	if ok && o.resume {
 		fmt.Fprintf(stderr, "Going on with run %d of study %s: %d of %d loads are done.\n", unfinished.ID, unfinished.StudyName, unfinished.Done, unfinished.Planned)
 		return unfinished.ID, nil
@@ -46,6 +51,19 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 	environment, err := runner.Environment(ctx, privilege, w.browsers, s.Matrix[study.AxisServer], w.kernel, w.state(), file, o.quick)
 	if err != nil {
 		return 0, err
+	}
+	if o.slot > 0 {
+		if environment, err = runner.WithSlots(environment, s.Options.Slots); err != nil {
+			return 0, err
+		}
+	}
+	if s.Live() {
+		if environment, err = runner.AddToEnvironment(environment, w.live.Surroundings(w.untapped)); err != nil {
+			return 0, err
+		}
+		if err := printPlan(stderr, s); err != nil {
+			return 0, err
+		}
 	}
 	spec := store.RunSpec{
 		StudyName: s.Name, StudyText: string(s.Source), Seed: s.Seed, Version: runner.Version(),
@@ -78,7 +96,7 @@ func addPaper(spec *store.RunSpec, s *study.Study, cells []study.Cell) {
 		}
 	}
 	for _, c := range s.Claims {
-		claim := store.Claim{Text: c.Text, Statistic: c.Statistic, Ratio: c.Ratio.Text, Low: c.Ratio.Low, High: c.Ratio.High, Open: c.Ratio.Open}
+		claim := store.Claim{Text: c.Text, Statistic: c.Statistic, Ratio: c.Ratio.Text, Low: c.Ratio.Low, High: c.Ratio.High, Open: c.Ratio.Open, Along: c.Grows.Along, Grows: c.Grows.Of}
 		for _, p := range c.Pairs(cells) {
 			a, loads := p[0].Unpool()
 			b, toLoads := p[1].Unpool()

@@ -12,15 +12,22 @@ import (
 // rideBar is the rate that one character of a bar stands for, in bit/s.
 const rideBar = 100_000
 
-// drawRide prints a path that follows a ride, with a line and a bar for each minute.
+// longRide is the length from which on a ride is drawn hour by hour.
+const longRide = 24 * time.Hour
+
+// drawRide prints a path that follows a ride, with a line and a bar for each minute, or for each hour of a long one.
 func drawRide(out io.Writer, p network.Path) error {
 	ride := p.Access[0].Ride
 	var text strings.Builder
-	fmt.Fprintf(&text, "\n  minute  RTT, ms  down, Mbit/s (outages count as 0)\n")
-	for from := time.Duration(0); from < ride.End; from += time.Minute {
-		to := min(from+time.Minute, ride.End)
+	unit, step := "minute", time.Minute
+	if ride.End >= longRide {
+		unit, step = "  hour", time.Hour
+	}
+	fmt.Fprintf(&text, "\n  %s  RTT, ms  down, Mbit/s (outages count as 0)\n", unit)
+	for from := time.Duration(0); from < ride.End; from += step {
+		to := min(from+step, ride.End)
 		down, _ := p.Offered(network.Down, from, to)
-		line := fmt.Sprintf("  %6.0f  %7s  %4.1f %s", from.Minutes(), meanRTT(ride, from, to), down.Rate/1e6, strings.Repeat("#", int(down.Rate/rideBar)))
+		line := fmt.Sprintf("  %6.0f  %7s  %4.1f %s", float64(from/step), meanRTT(ride, from, to), down.Rate/1e6, strings.Repeat("#", int(down.Rate/rideBar)))
 		if down.Outage > 0 {
 			line += fmt.Sprintf("  link down for %v", down.Outage)
 		}

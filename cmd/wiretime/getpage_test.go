@@ -42,7 +42,7 @@ func TestGetPages(t *testing.T) {
 				least            int
 			}{
 				{"", 6, 1, 1}, {"browser", 6, 1, 1}, {"sequential", requests, requests, requests}, {"keep-alive", 1, 1, 1},
-				{"parallel-2", 2, 2, 1}, {"unlimited", requests, requests, 1}, {"pipelined", 1, 0, 1}, {"multiplexed", 0, 1, 1},
+				{"threads-2", requests, requests, requests}, {"parallel-2", 2, 2, 1}, {"unlimited", requests, requests, 1}, {"pipelined", 1, 0, 1}, {"multiplexed", 0, 1, 1},
 			} {
 				for _, name := range get.Names() {
 					most := c.mostShared

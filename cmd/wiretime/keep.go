@@ -27,8 +27,8 @@ func whatToKeep(o runOptions, st *store.Store, id int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if slices.ContainsFunc(plan, func(p store.Planned) bool { return p.Cell.Clock() == study.ClockReal }) {
-		fmt.Fprintf(stderr, "wiretime: note: keep: %s drops artefacts of loads on the real clock, which nothing can bring back; --keep all keeps them\n", r.Keep)
+	if slices.ContainsFunc(plan, func(p store.Planned) bool { return p.Cell.Clock() != study.ClockVirtual }) {
+		fmt.Fprintf(stderr, "wiretime: note: keep: %s drops artefacts of loads on the real or the live clock, which nothing can bring back; --keep all keeps them\n", r.Keep)
 	}
 	return r.Keep, nil
 }
@@ -62,5 +62,5 @@ func comeBack(st *store.Store, l store.Load) string {
 	if l.Cell.Clock() == study.ClockVirtual {
 		return fmt.Sprintf("'wiretime reproduce %s --store %s' brings them back", l.ID, st.Dir())
 	}
-	return "they cannot be brought back, since the load ran on the real clock"
+	return fmt.Sprintf("they cannot be brought back, since the load ran on the %s clock", l.Cell.Clock())
 }

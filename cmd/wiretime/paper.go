@@ -72,11 +72,17 @@ func printClaims(w io.Writer, claims []report.Claim) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\nClaims. A claim held where the 95 %% interval of its ratio, of medians or of another statistic, lies in the claimed range, and is refuted where the interval lies outside.\n")
+	if slices.ContainsFunc(claims, func(c report.Claim) bool { return c.Per != "" }) {
+		fmt.Fprintf(w, "A claim of growth held where the 95 %% interval of the mean change per step lies above no change, and is refuted where it does not reach above.\n")
+	}
 	for i, c := range claims {
-		fmt.Fprintf(w, "\n%d. %s\n   %s%s: %s.\n", i+1, c.Text, c.Test, spread(c.Pairs), c.Verdict)
+		fmt.Fprintf(w, "\n%d. %s\n   %s%s: %s.\n", i+1, c.Text, c.Test, spread(c), c.Verdict)
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, p := range c.Pairs {
-			if p.Outcome != report.Held {
+			switch {
+			case c.Per != "" && len(c.Pairs) > 1 && p.Steps != "":
+				fmt.Fprintf(table, "   %s\t%s\t%s\t%s\n", p.Name, p.Outcome, pairRatio(p), p.Steps)
+			case p.Outcome != report.Held:
 				fmt.Fprintf(table, "   %s\t%s\t%s\n", p.Name, p.Outcome, pairRatio(p))
 			}
 		}
@@ -88,25 +94,29 @@ func printClaims(w io.Writer, claims []report.Claim) error {
 }
 
 // spread says between which values the ratios of all pairs lie.
-func spread(pairs []report.ClaimPair) string {
+func spread(c report.Claim) string {
 	var ratios []float64
-	for _, p := range pairs {
-		if p.Ratio > 0 {
+	for _, p := range c.Pairs {
+		if p.Outcome != report.Unmeasured {
 			ratios = append(ratios, p.Ratio)
 		}
 	}
-	switch len(ratios) {
-	case 0:
+	if len(ratios) == 0 {
 		return ""
-	case 1:
-		return fmt.Sprintf(" (here %.3f)", ratios[0])
 	}
-	return fmt.Sprintf(" (here %.3f to %.3f)", slices.Min(ratios), slices.Max(ratios))
+	words := fmt.Sprintf("%.3f", slices.Min(ratios))
+	if len(ratios) > 1 {
+		words += fmt.Sprintf(" to %.3f", slices.Max(ratios))
+	}
+	if c.Per != "" {
+		words += " " + c.Per
+	}
+	return " (here " + words + ")"
 }
 
 func pairRatio(p report.ClaimPair) string {
 	switch {
-	case p.Ratio == 0:
+	case p.Outcome == report.Unmeasured:
 		return "-"
 	case p.Interval:
 		return fmt.Sprintf("%.3f [%.3f..%.3f]", p.Ratio, p.Low, p.High)

@@ -42,7 +42,7 @@ func way(s *study.Study, c study.Cell) string {
 			continue
 		}
 		choice := a.Usual == "" || a.Axis == study.AxisClock // every study makes it
-		if c.Unusual(a.Axis) && (!choice || len(s.Matrix[a.Axis]) > 1) {
+		if c.Unusual(a.Axis) && c.On(a.Axis) != study.System && (!choice || len(s.Matrix[a.Axis]) > 1) {
 			words = append(words, a.Say(c.On(a.Axis)))
 		}
 	}
@@ -52,11 +52,15 @@ func way(s *study.Study, c study.Cell) string {
 // tally counts what a run has measured.
 type tally struct {
 	loads   int
+	counted int           // loads that are valid or unsupported
 	virtual time.Duration // of the pages, or streams, on the virtual clock
 	what    string        // was loaded: pages or streams
 }
 
 func (t *tally) add(a runner.Attempt) {
+	if a.Validity == store.Valid || a.Validity == store.Unsupported {
+		t.counted++
+	}
 	if a.Validity == store.Unsupported {
 		return
 	}

@@ -41,6 +41,9 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	if err == nil && o.keep != "" {
 		err = input(s.UseKeep(o.keep))
 	}
+	if err == nil && o.slot > 0 {
+		err = useSlots(o, s)
+	}
 	if err == nil {
 		err = checkCount(o, s.Keep)
 	}
@@ -128,6 +131,9 @@ func resumedSource(o *runOptions) (name string, source []byte, err error) {
 	}
 	if !ok {
 		return "", nil, input(fmt.Errorf("resume a run: store %s has no unfinished run", o.store))
+	}
+	if slots := runner.SlotsOf(unfinished.Environment); slots != nil {
+		return "", nil, input(fmt.Errorf("resume run %d of store %s: it goes by the slots of schedule %s; continue that with wiretime schedule, or name another --store", unfinished.ID, o.store, slots.Schedule))
 	}
 	if err := checkQuick(o, unfinished); err != nil {
 		return "", nil, err

@@ -71,6 +71,9 @@ func reproduce(o reproduceOptions) (err error) {
 	if run.Quick() {
 		s.UseQuick()
 	}
+	if slots := runner.SlotsOf(run.Environment); slots != nil {
+		s.UseSlots(slots)
+	}
 	if err := confirmCommands(runOptions{store: o.store, storedCommands: o.storedCommands}, s); err != nil {
 		return err
 	}

@@ -221,6 +221,9 @@ func place(c study.Cell, axes report.Axes) string {
 		network += " and " + c.Over()
 	}
 	about := fmt.Sprintf("%s over %s (%s, %s, initcwnd %d)", c.Subject(), network, c.By(), c.On(study.AxisCongestion), c.InitCwnd())
+	if c.Clock() == study.ClockLive {
+		about = fmt.Sprintf("%s over this machine's own network (%s)", c.Subject(), c.By())
+	}
 	if axes.Compared() == "transport" && c.Unusual(study.AxisStrategy) {
 		about += ", strategy " + c.On(study.AxisStrategy)
 	}

@@ -32,6 +32,10 @@ type runOptions struct {
 	captureMemory       int64         // MB; 0: the default
 	count               bool
 	keep                string // overrides the study's; empty: what the study says
+	diary               string // of the schedule that the study runs on; empty: none
+	slot                int    // of that schedule, from 1
+	dry                 bool   // only say what would be loaded
+	live                liveOptions
 }
 
 func runCommand() *cobra.Command {
@@ -68,7 +72,7 @@ study need a run without --quick.`,
 	}
 	c.Flags().StringVar(&o.store, "store", defaultStore, "folder that keeps the results")
 	browserFlags(c, &o.browsers)
-	c.Flags().StringVar(&o.clock, "clock", "", "real, virtual or auto (default: what the study says)")
+	c.Flags().StringVar(&o.clock, "clock", "", "real, virtual or auto (default: what the study says); live if the study is written for it")
 	c.Flags().IntVar(&o.verify, "verify-determinism", 0, "afterwards run `N` of the loads on the virtual clock again and compare them")
 	c.Flags().DurationVar(&o.wait, "wait", 30*time.Second,
 		"how long to wait for a quiet machine before loads on the real clock; 0: do not check the machine")
@@ -76,8 +80,12 @@ study need a run without --quick.`,
 		"memory in `MB` that the captures of all loads together may take; what does not fit goes to the store's disk (default: half of what is available)")
 	c.Flags().BoolVar(&o.count, "count", false, "keep what each load on the virtual clock asked of the guest's kernel, and print what loads cost")
 	c.Flags().StringVar(&o.keep, "keep", "", "which valid loads keep their artefacts: all, compressed, median (one of each cell) or none (default: what the study says)")
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "only print how much would be loaded and, on the live clock, from which hosts")
+	c.Flags().StringArrayVar(&o.live.resolve, "resolve", nil, "live clock: HOST:PORT:ADDRESS, use ADDRESS for HOST")
+	c.Flags().StringVar(&o.live.cacert, "cacert", "", "live clock: PEM file with certificates to trust as well; for Chromium, those that the servers send")
 	c.Flags().BoolVar(&o.quick, "quick", false, "measure only the study's quick part (its key quick), or one repeat of each cell")
 	c.Flags().BoolVar(&o.resume, "resume", false, "continue the store's unfinished run, if there is one")
+	slotFlags(c, &o)
 	c.Flags().BoolVar(&o.storedCommands, storedCommandsFlag, false, "with --resume: run the servers' commands of the store's study without asking")
 	return c
 }
@@ -101,12 +109,26 @@ func run(o runOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	live, err := o.live.config(s)
+	if err != nil {
+		return input(err)
+	}
+	if o.dry {
+		return printPlan(stdout, s)
+	}
 	if err := confirmCommands(o, s); err != nil {
 		return err
 	}
 	w, err := findWays(o, s)
 	if err != nil {
 		return err
+	}
+	w.live = live
+	if s.Live() {
+		if w.untapped, err = enterLive(s); err != nil {
+			return err
+		}
+		return measure(ctx, o, s, w, nil, "none: no lab is made")
 	}
 	// Sites may have to be fetched, which only works outside.
 	var sites map[string]*site.Site
@@ -139,6 +161,10 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	if err != nil {
 		return err
 	}
+	lacking, err := pendingInSlot(o, st, id, s)
+	if err != nil {
+		return err
+	}
 	keep, err := whatToKeep(o, st, id)
 	if err != nil {
 		return err
@@ -150,17 +176,21 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	var sum tally
 	config := runner.Config{
 		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options,
-		Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel,
-		Count: o.count, CaptureMemory: o.captureMemory * 1e6, Keep: keep, Programs: programs,
+		Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel, Live: w.live,
+		Count: o.count, CaptureMemory: o.captureMemory * 1e6, Keep: keep, Programs: programs, Slot: o.slot,
 		Report: func(a runner.Attempt) { sum.add(a); printAttempt(s, a) },
 	}
 	began := time.Now()
 	err = runner.Run(ctx, config)
 	if ctx.Err() != nil {
-		return fmt.Errorf("run %d of study %s was interrupted; go on with: wiretime run --resume --store %s%w", id, s.Name, o.store, errInterrupted)
+		return fmt.Errorf("run %d of study %s was interrupted; go on with: wiretime %s%w", id, s.Name, continuation(o, s), errInterrupted)
 	}
 	if err != nil {
 		return err
+	}
+	if o.slot > 0 {
+		fmt.Fprintln(stderr, sum.describe(time.Since(began)))
+		return checkSlot(lacking, sum.counted)
 	}
 	if err := printResults(stdout, st, id); err != nil {
 		return err

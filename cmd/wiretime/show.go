@@ -101,7 +101,7 @@ func show(dir, id, out string) error {
 // meant says what the values of an axis are of, where they do not say it.
 var meant = map[study.Axis]string{
 	study.AxisLinkDelay: " average one-way delay in each direction",
-	study.AxisLoss:      " of packets in each direction",
+	study.AxisLoss:      " of packets, each independently",
 }
 
 // showCell prints which cell a load is of, and its validity.

@@ -27,7 +27,7 @@ type recordOptions struct {
 	maxRequests            int
 	maxSize                int64
 	replace, all, diff     bool
-	uncontained            bool
+	uncontained, journey   bool
 }
 
 func siteRecordCommand() *cobra.Command {
@@ -66,6 +66,7 @@ A script has the steps to take after the page has loaded, one per line:
 	f := c.Flags()
 	f.StringVar(&o.name, "name", "", "name of the site (default: derived from the host's name)")
 	f.StringVar(&o.script, "script", "", "file with the steps to take after the page has loaded")
+	f.BoolVar(&o.journey, "journey", false, "keep the clicks and scrolls of the script as the site's journey, which loads carry out")
 	f.StringVar(&o.chromium, "chromium", "", "Chromium's binary (default: the first one found)")
 	f.StringVar(&o.hostRules, "host-rules", "", "addresses of hosts, as Chromium's --host-resolver-rules; 'wiretime site serve' prints them")
 	f.StringVar(&o.spki, "spki", "", "hash of the key to trust, as Chromium's --ignore-certificate-errors-spki-list; 'wiretime site serve' prints it")
@@ -90,7 +91,7 @@ func recordSite(ctx context.Context, address string, o recordOptions) error {
 	if o.name == "" {
 		o.name = site.NameFrom(u.Hostname())
 	}
-	options := record.Options{URL: address, Limit: o.limit, Quiet: o.quiet, MaxRequests: o.maxRequests, MaxSize: o.maxSize, HostRules: o.hostRules, SPKIHash: o.spki,
+	options := record.Options{URL: address, Limit: o.limit, Quiet: o.quiet, MaxRequests: o.maxRequests, MaxSize: o.maxSize, HostRules: o.hostRules, SPKIHash: o.spki, Journey: o.journey,
 		Progress: func(line string) { fmt.Fprintln(stderr, line) }}
 	if o.script != "" {
 		text, err := os.ReadFile(o.script)

@@ -167,7 +167,7 @@ func TestStreamsOnTheRealClock(t *testing.T) {
 		t.Errorf("exported are delays %q and reconnections %q", delays, counts)
 	}
 	shown := u.run(t, "show", loads[0].ID, "--store", "kept")
-	for _, text := range []string{"10ms average one-way delay in each direction", "0% of packets in each direction", "Goodput", "stream.json", "load.pcapng"} {
+	for _, text := range []string{"10ms average one-way delay in each direction", "0% of packets, each independently", "Goodput", "stream.json", "load.pcapng"} {
 		if !strings.Contains(shown.out, text) {
 			t.Errorf("%q is not in\n%s%s", text, shown.out, shown.errors)
 		}

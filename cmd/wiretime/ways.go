@@ -16,6 +16,7 @@ import (
 	"wiretime/machine"
 	"wiretime/runner"
 	"wiretime/site"
+	"wiretime/station"
 	"wiretime/study"
 	"wiretime/workload/pageload"
 )
@@ -27,6 +28,9 @@ type ways struct {
 	virtual  bool            // kernel is there
 	real     bool            // the study may need the real clock
 	fitness  *fitness        // of the machine for that; nil if it does not
+
+	live     station.LiveConfig // how loads on the live clock find and trust servers
+	untapped error              // why their packets are not captured; nil if they are
 }
 
 // mayBeReal says whether cells that leave the clock open may be measured on the real one
@@ -64,7 +68,7 @@ func findWays(o runOptions, s *study.Study) (*ways, error) {
 			return nil, err
 		}
 	}
-	if slices.Equal(s.Matrix[study.AxisClock], []string{study.ClockReal}) {
+	if s.Live() || slices.Equal(s.Matrix[study.AxisClock], []string{study.ClockReal}) {
 		return w, nil
 	}
 	w.kernel, err = kernel.Find()

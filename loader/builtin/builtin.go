@@ -51,6 +51,8 @@ func New(o Options) *Loader { return &Loader{o} }
 type Config struct {
 	Protocol protocol.Protocol
 	Strategy session.Strategy // zero: a browser's
+	// TLS12 requires servers to choose TLS 1.2: see session.Options.
+	TLS12 bool
 	// EarlyData makes HTTP/3 send requests in the first flight of a connection to
 	// an origin it already knows (RFC 9001 section 4.6).
 	EarlyData bool
@@ -64,6 +66,8 @@ type Config struct {
 	// Recorded are resources that scripts request. The schemes of their URLs are
 	// ignored.
 	Recorded []page.Recorded
+	// Steps holds, by the number of a step in the site's journey, what the step causes.
+	Steps map[int]Caused
 	// CPU is the cost of work on the main thread.
 	CPU page.CPU
 	// Limits bound what a load may take up.
@@ -84,6 +88,7 @@ type Visit struct {
 	reload   bool              // pages are reloads
 	shown    map[string]string // the last URL of each page, after redirects, by the URL that was requested
 	answered map[string]bool   // hosts that have answered
+	at       string            // URL of the page that was loaded last, after redirects; empty: none
 }
 
 // Open starts a session in which nothing is known yet.
@@ -94,7 +99,7 @@ func (l *Loader) Open(c Config) (*Visit, error) {
 	}
 	c.Limits = c.Limits.withDefaults()
 	v := &Visit{config: c, cookies: cookies, shown: map[string]string{}, answered: map[string]bool{}, options: session.Options{
-		Protocol: c.Protocol, Strategy: c.Strategy, EarlyData: c.EarlyData, Fallback: c.Fallback, Windows: c.Windows, NoteWindows: c.NoteWindows, Push: true, ChromiumSizes: true,
+		Protocol: c.Protocol, Strategy: c.Strategy, TLS12: c.TLS12, EarlyData: c.EarlyData, Fallback: c.Fallback, Windows: c.Windows, NoteWindows: c.NoteWindows, Push: true, ChromiumSizes: true,
 		Verify: l.options.Verify, Dial: l.options.Dial, ListenPacket: l.options.ListenPacket, Resolve: l.options.Resolve,
 	}}
 	v.options.KeyLog = &v.keys
@@ -134,6 +139,7 @@ func (v *Visit) LoadTogether(ctx context.Context, urls []string) (*capture.HAR, 
 	defer v.mu.Unlock()
 	for i, t := range tabs {
 		v.shown[urls[i]] = t.url.String()
+		v.at = t.url.String()
 	}
 	return newHAR(tabs), timing(tabs), failed
 }

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -53,12 +54,12 @@ func timing(tabs []*tab) capture.Timing {
 // instead of a failed page has events too, but they are not the page's.
 func (t *tab) dcl() float64 {
 	d, ok := t.page.DCL()
-	return moment(d, ok && t.err == nil)
+	return moment(d, ok && t.err == nil && t.step == "")
 }
 
 func (t *tab) onLoad() float64 {
 	d, ok := t.page.Load()
-	return moment(d, ok && t.err == nil)
+	return moment(d, ok && t.err == nil && t.step == "")
 }
 
 // ttfb returns when the document began to arrive, including the time of its
@@ -77,11 +78,15 @@ func (t *tab) lastResource() float64 {
 	if t.onLoad() < 0 {
 		return unknown
 	}
-	var last time.Duration
+	return milliseconds(t.lastEnd())
+}
+
+// lastEnd returns when the last exchange ended; 0 if there was none.
+func (t *tab) lastEnd() (last time.Duration) {
 	for _, x := range t.exchanges {
 		last = max(last, x.ended)
 	}
-	return milliseconds(last)
+	return last
 }
 
 // newHAR returns the tabs as HAR 1.2, in the form of the browsers' loads.
@@ -94,7 +99,7 @@ func newHAR(tabs []*tab) *capture.HAR {
 	for i, t := range tabs {
 		id := "page_" + strconv.Itoa(i+1)
 		har.Log.Pages = append(har.Log.Pages, capture.Page{
-			Started: t.began.UTC(), ID: id, Title: t.address,
+			Started: t.began.UTC(), ID: id, Title: cmp.Or(t.step, t.address),
 			Timings: capture.PageTimings{OnContentLoad: t.dcl(), OnLoad: t.onLoad(), FirstContentfulPaint: unknown, LargestContentfulPaint: unknown},
 		})
 		for _, x := range t.asked() {

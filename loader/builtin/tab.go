@@ -20,6 +20,7 @@ type tab struct {
 	cancel    context.CancelCauseFunc
 	began     time.Time // navigationStart
 	page      *page.Page
+	step      string // what a user does on a page that is there; empty: the page is loaded
 	scheduler scheduler
 	fetches   []*fetch    // by the page's number
 	exchanges []*exchange // in the order in which they were requested
@@ -42,15 +43,9 @@ func (v *Visit) newTab(ctx context.Context, address string, began time.Time) (*t
 	if err != nil {
 		return nil, err
 	}
-	recorded := make([]page.Recorded, len(v.config.Recorded))
-	for i, r := range v.config.Recorded {
-		if r.URL, err = v.config.Protocol.URL(r.URL); err != nil {
-			return nil, err
-		}
-		if r.Initiator, err = v.config.Protocol.URL(r.Initiator); err != nil {
-			return nil, err
-		}
-		recorded[i] = r
+	recorded, err := v.spoken(v.config.Recorded)
+	if err != nil {
+		return nil, err
 	}
 	t := &tab{visit: v, address: address, url: u, began: began, done: make(chan struct{}), scheduler: scheduler{obeys: v.obeys}}
 	// Requests end with the load, not before it: otherwise a page would appear to
@@ -154,6 +149,11 @@ func (t *tab) settle() {
 func (t *tab) advance() {
 	t.visit.mu.Lock()
 	defer t.visit.mu.Unlock()
+	t.advanceLocked()
+}
+
+// advanceLocked is advance under the visit's lock.
+func (t *tab) advanceLocked() {
 	if !t.ended {
 		t.page.Advance(t.now())
 		t.turn()

@@ -57,8 +57,12 @@ type Options struct {
 	// contain it are trusted, over TCP and QUIC alike.
 	SPKIHash string
 	// ForceQUIC are the hosts to reach over HTTP/3 at once, without learning of
-	// it from an Alt-Svc field or an HTTPS record.
+	// it from an Alt-Svc field or an HTTPS record. A host may have a port behind it; else it is 443.
 	ForceQUIC []string
+	// NoHTTP2 and NoQUIC keep the browser from using HTTP/2 and HTTP/3 with servers that offer them.
+	NoHTTP2, NoQUIC bool
+	// HostRules maps hosts to other addresses, in the syntax of Chromium's --host-resolver-rules.
+	HostRules string
 	// KeyLog is a file in Folder to which the secrets of the browser's TLS connections, over TCP and
 	// QUIC, are appended in NSS key log format; usually empty. It is for servers outside
 	// the lab, which do not export their secrets.
@@ -195,9 +199,20 @@ func (o Options) arguments() []string {
 	if len(o.ForceQUIC) > 0 {
 		origins := make([]string, len(o.ForceQUIC))
 		for i, host := range o.ForceQUIC {
-			origins[i] = host + ":443"
+			if origins[i] = host; !strings.Contains(host, ":") {
+				origins[i] = host + ":443"
+			}
 		}
 		all["origin-to-force-quic-on"] = strings.Join(origins, ",")
+	}
+	if o.NoHTTP2 {
+		all["disable-http2"] = ""
+	}
+	if o.NoQUIC {
+		all["disable-quic"] = ""
+	}
+	if o.HostRules != "" {
+		all["host-resolver-rules"] = o.HostRules
 	}
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -56,6 +56,7 @@ type requestLog struct {
 	headers  map[network.RequestID]onWire   // of the latest one
 	sockets  map[network.RequestID]*request // WebSockets, before and after they shook hands
 	earlier  map[cdp.LoaderID]bool          // documents of earlier pages
+	own      map[cdp.LoaderID]bool          // documents of this page that were there before the log
 	latest   float64                        // time of the last event
 	news     browser.News
 	newest   float64 // when there was last something new in a response
@@ -75,12 +76,29 @@ func newRequestLog() requestLog {
 func (l *requestLog) next() requestLog {
 	n := newRequestLog()
 	maps.Copy(n.earlier, l.earlier)
+	maps.Copy(n.earlier, l.documents())
+	return n
+}
+
+// same returns a log for what comes next on the same page.
+func (l *requestLog) same() requestLog {
+	n := newRequestLog()
+	n.earlier, n.own = l.earlier, l.documents()
+	return n
+}
+
+// documents returns the documents of the page.
+func (l *requestLog) documents() map[cdp.LoaderID]bool {
+	all := maps.Clone(l.own)
+	if all == nil {
+		all = map[cdp.LoaderID]bool{}
+	}
 	for _, r := range l.requests {
 		if r.sent.LoaderID != "" { // empty for workers
-			n.earlier[r.sent.LoaderID] = true
+			all[r.sent.LoaderID] = true
 		}
 	}
-	return n
+	return all
 }
 
 // onNetwork reports whether a URL is fetched over the network.

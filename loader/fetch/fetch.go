@@ -39,10 +39,11 @@ type Loader struct{ options session.Options }
 // protocol.
 func New(o session.Options) *Loader { return &Loader{o} }
 
-// Windows sets a visit's flow-control windows. The zero value keeps those of package session.
-type Windows struct {
-	Client *window.Receiver // limits what servers send; nil for the windows of package session
-	Note   bool             // keep the windows that both ends announce, for Visit.Announced
+// Terms say how a visit's connections are used. The zero value leaves everything to package session.
+type Terms struct {
+	Windows     *window.Receiver // limits what servers send; nil for the windows of package session
+	NoteWindows bool             // keep the windows that both ends announce, for Visit.Announced
+	TLS12       bool             // require servers to choose TLS 1.2: see session.Options
 }
 
 // Visit is one load of one page, cold. It serves one call of Load.
@@ -62,9 +63,9 @@ type Visit struct {
 // Open prepares a visit. resources are the URLs of everything that the page needs,
 // in the order in which to request them. The protocol determines their scheme, and
 // the page itself is skipped among them. Each is fetched with GET.
-func (l *Loader) Open(p protocol.Protocol, resources []string, w Windows) *Visit {
+func (l *Loader) Open(p protocol.Protocol, resources []string, t Terms) *Visit {
 	o := l.options
-	o.Protocol, o.Strategy, o.Windows, o.NoteWindows = p, session.Plain(p), w.Client, w.Note
+	o.Protocol, o.Strategy, o.Windows, o.NoteWindows, o.TLS12 = p, session.Plain(p), t.Windows, t.NoteWindows, t.TLS12
 	v := &Visit{protocol: p, resources: resources}
 	o.KeyLog = &v.keys
 	v.session = session.New(o)

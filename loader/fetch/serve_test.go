@@ -93,7 +93,7 @@ func (b *bench) urls(host string, sizes ...int) []string {
 // open prepares a visit that ends with the test.
 func (b *bench) open(t *testing.T, resources []string) *Visit {
 	t.Helper()
-	v := New(b.options).Open(b.protocol, resources, Windows{})
+	v := New(b.options).Open(b.protocol, resources, Terms{})
 	t.Cleanup(func() { must(t, v.Close()) })
 	return v
 }

@@ -11,8 +11,8 @@ import (
 
 // Upload prepares a visit whose Load posts content of the given length, at least one octet, to the page's URL. It
 // fetches nothing, so the POST is the only entry of the HAR. Load returns an error unless the response has status 200.
-func (l *Loader) Upload(p protocol.Protocol, octets int64, w Windows) *Visit {
-	v := l.Open(p, nil, w)
+func (l *Loader) Upload(p protocol.Protocol, octets int64, t Terms) *Visit {
+	v := l.Open(p, nil, t)
 	v.upload = &upload{octets: octets}
 	return v
 }

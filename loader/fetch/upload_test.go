@@ -17,7 +17,7 @@ import (
 func uploadBench(t *testing.T, p protocol.Protocol, octets int64, handler http.Handler) (*bench, *Visit) {
 	t.Helper()
 	b := newBench(t, p, handler)
-	v := New(b.options).Upload(p, octets, Windows{})
+	v := New(b.options).Upload(p, octets, Terms{})
 	t.Cleanup(func() { must(t, v.Close()) })
 	return b, v
 }

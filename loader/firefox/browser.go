@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,11 +51,18 @@ type Options struct {
 	Contained bool
 	// Dial connects to an address of the client's host, from within it.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Issuer is the certificate, in DER, of the authority to trust.
+	// Issuer is the certificate, in DER, of an authority to trust beside the browser's own; nil for none.
 	Issuer []byte
 	// ForceQUIC are the hosts to reach over HTTP/3 at once, without learning of
-	// it from an Alt-Svc field or an HTTPS record.
+	// it from an Alt-Svc field or an HTTPS record. A host may have a port behind it; else it is 443.
 	ForceQUIC []string
+	// NoHTTP2 and NoQUIC keep the browser from using HTTP/2 and HTTP/3 with servers that offer them.
+	NoHTTP2, NoQUIC bool
+	// Addresses are those of hosts that are not to be looked up.
+	Addresses map[string]netip.Addr
+	// KeyLog is a file in Folder to which the secrets of the browser's TLS connections are appended in NSS key log
+	// format; usually empty.
+	KeyLog string
 }
 
 // Browser is a running Firefox.
@@ -102,6 +110,9 @@ func (b *Browser) start(ctx context.Context) error {
 	own := []string{"HOME=" + folder, "XDG_CONFIG_HOME=" + folder, "XDG_CACHE_HOME=" + folder,
 		"MOZ_CRASHREPORTER_DISABLE=1", "MOZ_HEADLESS_WIDTH=1280", "MOZ_HEADLESS_HEIGHT=900",
 		"MOZ_REMOTE_SETTINGS_DEVTOOLS=1"} // without it Firefox ignores the preference for its maker's server
+	if b.options.KeyLog != "" {
+		own = append(own, "SSLKEYLOGFILE="+b.options.KeyLog)
+	}
 	var err error
 	if b.options.Contained {
 		command.Env = own
@@ -159,13 +170,19 @@ func (b *Browser) prepare(ctx context.Context) error {
 	return b.equip(ctx)
 }
 
-// prepareScript makes the browser trust an authority's certificate. It also makes all downloads fail before they
-// begin, where Firefox's parental controls would: by WebDriver BiDi they are cancelled after they have begun, so that
+// prepareScript makes the browser trust an authority's certificate, if there is one, and sets the addresses of hosts. It
+// also makes all downloads fail before they begin, where Firefox's parental controls would: by WebDriver BiDi they are cancelled after they have begun, so that
 // small files are downloaded.
 const prepareScript = `(async () => {
 	ChromeUtils.importESModule("resource://gre/modules/DownloadIntegration.sys.mjs").DownloadIntegration.shouldBlockForParentalControls = async () => true;
 	const store = Cc["@mozilla.org/security/x509certdb;1"].getService(Ci.nsIX509CertDB);
-	store.addCertFromBase64(%q, "C,,");
+	const issuer = %q;
+	if (issuer) store.addCertFromBase64(issuer, "C,,");
+	const addresses = %s;
+	if (addresses) {
+		const names = Cc["@mozilla.org/network/native-dns-override;1"].getService(Ci.nsINativeDNSResolverOverride);
+		for (const host in addresses) names.addIPOverride(host, addresses[host]);
+	}
 	return "";
 })()`
 
@@ -197,7 +214,11 @@ func (b *Browser) equip(ctx context.Context) error {
 		return errors.New("the browser has no window")
 	}
 	window := tree.Contexts[0].Context
-	script := fmt.Sprintf(prepareScript, base64.StdEncoding.EncodeToString(b.options.Issuer))
+	addresses, err := json.Marshal(b.options.Addresses)
+	if err != nil {
+		return fmt.Errorf("write the hosts' addresses: %w", err)
+	}
+	script := fmt.Sprintf(prepareScript, base64.StdEncoding.EncodeToString(b.options.Issuer), addresses)
 	if _, err := b.session.evaluate(ctx, window, script); err != nil {
 		return fmt.Errorf("refuse downloads and trust the certificate authority: %w", err)
 	}

@@ -104,12 +104,22 @@ func writePreferences(o Options) error {
 	if len(o.ForceQUIC) > 0 {
 		mappings := make([]string, len(o.ForceQUIC))
 		for i, host := range o.ForceQUIC {
-			mappings[i] = host + ";h3=:443"
+			name, port, ported := strings.Cut(host, ":")
+			if !ported {
+				port = "443"
+			}
+			mappings[i] = name + ";h3=:" + port
 		}
 		all["network.http.http3.alt-svc-mapping-for-testing"] = strings.Join(mappings, ",")
 		// Otherwise it also tries TCP when QUIC has taken 100 ms.
 		all["network.http.http3.backup_timer_delay"] = 0
 		all["network.http.http3.force-use-alt-svc-mapping-for-testing"] = true
+	}
+	if o.NoHTTP2 {
+		all["network.http.http2.enabled"] = false
+	}
+	if o.NoQUIC {
+		all["network.http.http3.enable"] = false
 	}
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"wiretime/weburl"
@@ -57,6 +58,22 @@ func New(c Config) *Page {
 	p := &Page{config: c, byURL: map[string]*resource{}, recorded: newRecordings(c.Recorded)}
 	p.view = viewport{float64(c.Width), float64(c.Height), c.PixelRatio}
 	p.main = p.newDocument(nil, c.URL)
+	return p
+}
+
+// NewStep returns a page that has been loaded and on which a user does something: what Config.Recorded has is what
+// that causes. It is requested, from the page's document, by Advance; a resource whose initiator is another of
+// them follows that one. Begin must not be called.
+func NewStep(c Config) *Page {
+	c.Recorded = slices.Clone(c.Recorded)
+	for i := range c.Recorded {
+		c.Recorded[i].BeforeLoad, c.Recorded[i].AfterLoad = false, true
+	}
+	p := New(c)
+	if url, ok := weburl.Resolve("", c.URL); ok {
+		p.main.url, p.main.base = url, url
+	}
+	p.main.dcl.fired, p.main.load.fired = true, true
 	return p
 }
 
@@ -164,7 +181,7 @@ func (p *Page) Load() (time.Duration, bool) { return p.main.load.at, p.main.load
 
 // HeadDone reports whether the page's body has begun: the scripts of its head
 // have run, and Chromium stops delaying requests that are not urgent.
-func (p *Page) HeadDone() bool { return p.main.tree.body != nil }
+func (p *Page) HeadDone() bool { return p.main.load.fired || p.main.tree.body != nil }
 
 // Close releases a page, which may not be fully loaded. It must be called once
 // for each page, which must not be used afterwards.

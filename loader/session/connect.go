@@ -129,11 +129,19 @@ func closeConn(c net.Conn) error {
 	return nil
 }
 
-// tls returns the client's side of the handshake: TLS 1.3 only, one protocol
-// only.
+// tlsVersion returns the version of TLS that servers must choose.
+func (o *Options) tlsVersion() uint16 {
+	if o.TLS12 {
+		return tls.VersionTLS12
+	}
+	return tls.VersionTLS13
+}
+
+// tls returns the client's side of the handshake: no version of TLS before that of the
+// session, one protocol only.
 func (o *origin) tls(row protocol.Protocol, t *tickets) *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13, ServerName: o.host, NextProtos: []string{row.ALPN}, KeyLogWriter: o.session.options.KeyLog,
+		MinVersion: o.session.options.tlsVersion(), ServerName: o.host, NextProtos: []string{row.ALPN}, KeyLogWriter: o.session.options.KeyLog,
 		// The session's owner verifies the certificate. In the lab it ignores the date,
 		// which crypto/tls would check before it resumes a session: the clock is set to
 		// a time at which the certificate is valid.
@@ -166,8 +174,11 @@ func padding(alpn string) []string {
 }
 
 // negotiated checks that the server chose the offered protocol, since TLS allows
-// it to choose none, and records the TLS session.
+// it to choose none, and the session's version of TLS, and records the TLS session.
 func (c *conn) negotiated(state tls.ConnectionState) error {
+	if want := c.origin.session.options.tlsVersion(); state.Version != want {
+		return fmt.Errorf("TLS handshake with %s: negotiated %s, want %s", c.origin.host, tls.VersionName(state.Version), tls.VersionName(want))
+	}
 	if want := c.row.ALPN; state.NegotiatedProtocol != want {
 		return fmt.Errorf("TLS handshake with %s: negotiated %q, want %q", c.origin.host, state.NegotiatedProtocol, want)
 	}

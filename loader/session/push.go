@@ -11,8 +11,9 @@ import (
 	"wiretime/spdy"
 )
 
-// mostPushes is how many pushes of a connection wait for a request. Package spdy limits their octets.
-const mostPushes = 100
+// mostPushes is how many pushes of a connection may be under way or wait for a request, as in Chromium
+// (kMaxConcurrentPushedStreams). Package spdy limits their octets.
+const mostPushes = 1000
 
 // pushes holds the responses that a SPDY server has pushed.
 type pushes struct {

@@ -166,7 +166,7 @@ func TestTickets(t *testing.T) {
 		{"QUIC, of another host", true, []int{0}, other, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			all := newTickets(c.overQUIC)
+			all := newTickets(c.overQUIC, false)
 			brings := []tls.ClientSessionCache{all.of(host), all.of(host), all.of(host)}
 			for i, by := range c.puts {
 				brings[by].Put("", states[i])

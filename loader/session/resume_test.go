@@ -27,28 +27,36 @@ func eachTLS(t *testing.T, test func(t *testing.T, p protocol.Protocol)) {
 }
 
 // TestResumption uses servers that issue tickets: each connection after
-// Disconnect resumes, whatever the dates of the certificate. A new session
-// starts cold.
+// Disconnect resumes, whatever the dates of the certificate. A TLS 1.2 session is resumed
+// again and again, since servers issue no other when they resume. A new session starts cold.
 func TestResumption(t *testing.T) {
 	year := 365 * 24 * time.Hour
 	for _, c := range []struct {
 		name        string
 		from, until time.Duration
 		tickets     bool
+		version     uint16
 	}{
-		{"a valid certificate", -year, year, true},
-		{"one of the future", year, 2 * year, true},
-		{"one of the past", -2 * year, -year, true},
-		{"no tickets", -year, year, false},
+		{"a valid certificate", -year, year, true, tls.VersionTLS13},
+		{"one of the future", year, 2 * year, true, tls.VersionTLS13},
+		{"one of the past", -2 * year, -year, true, tls.VersionTLS13},
+		{"no tickets", -year, year, false, tls.VersionTLS13},
+		{"TLS 1.2", -year, year, true, tls.VersionTLS12},
+		{"TLS 1.2, one of the past", -2 * year, -year, true, tls.VersionTLS12},
+		{"TLS 1.2, no tickets", -year, year, false, tls.VersionTLS12},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			eachTLS(t, func(t *testing.T, p protocol.Protocol) {
+				if c.version == tls.VersionTLS12 && p.Transport == "udp" {
+					return
+				}
 				b := newBench(t, p)
+				b.options.TLS12 = c.version == tls.VersionTLS12
 				var pair tls.Certificate
 				now := time.Now()
 				pair, b.options.Verify = certificate(t, now.Add(c.from), now.Add(c.until), pageHost)
 				seen := make(chan bool, 10)
-				b.serveTLS(t, &tls.Config{Certificates: []tls.Certificate{pair}, SessionTicketsDisabled: !c.tickets}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				b.serveTLS(t, &tls.Config{Certificates: []tls.Certificate{pair}, MaxVersion: c.version, SessionTicketsDisabled: !c.tickets}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					seen <- r.TLS.DidResume
 					path(w, r)
 				}))
@@ -226,6 +234,43 @@ func TestEarlyGate(t *testing.T) {
 			}
 			g.open() // as at the connection's end
 			g.wait()
+		})
+	}
+}
+
+// TestTLSVersion has servers that speak one version of TLS only: a session accepts the one that it was told to use.
+func TestTLSVersion(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		tls12   bool // the session's
+		server  uint16
+		failure string
+	}{
+		{"TLS 1.3", false, tls.VersionTLS13, ""},
+		{"TLS 1.2", true, tls.VersionTLS12, ""},
+		{"TLS 1.2 from a server that has 1.3 alone", true, tls.VersionTLS13, "negotiated TLS 1.3, want TLS 1.2"},
+		{"TLS 1.3 from a server that has 1.2 alone", false, tls.VersionTLS12, "protocol version not supported"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			eachTLS(t, func(t *testing.T, p protocol.Protocol) {
+				if p.Transport == "udp" {
+					return
+				}
+				b := newBench(t, p)
+				b.options.TLS12 = c.tls12
+				versions := make(chan uint16, 1)
+				b.serveTLS(t, &tls.Config{MinVersion: c.server, MaxVersion: c.server}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					versions <- r.TLS.Version
+					path(w, r)
+				}))
+				err := get(t, b.session(t), b.url(pageHost, "/x"), Highest).wait(t).err
+				if (err != nil) != (c.failure != "") || err != nil && !strings.Contains(err.Error(), c.failure) {
+					t.Fatalf("error %v, want %q", err, c.failure)
+				}
+				if err == nil && <-versions != c.server {
+					t.Error("the request came over another version")
+				}
+			})
 		})
 	}
 }

@@ -58,7 +58,7 @@ func (s *Session) advance() {
 // assign gives requests to their origins, as many as may be in flight. The
 // caller holds the session's lock.
 func (s *Session) assign() {
-	for len(s.incoming) > 0 && (s.active == 0 || !s.options.Strategy.single()) {
+	for len(s.incoming) > 0 && s.active < s.options.Strategy.together() {
 		x := s.incoming.take()
 		x.origin = s.originOf(x.HTTP.URL, x.Anonymous)
 		x.origin.queue.add(x)
@@ -141,7 +141,7 @@ func (s *Session) settle(x *exchange, c *conn, err error) {
 	err, again := c.outcome(x, err)
 	var dropped bool
 	switch o := c.origin; {
-	case !c.usable(), s.options.Strategy.word == sequential:
+	case !c.usable(), s.options.Strategy.Separate():
 		dropped = s.drop(c)
 	case c.shared:
 		c.idle = c.under == 0
@@ -207,7 +207,7 @@ func (s *Session) drop(c *conn) bool {
 // limit it removes the connection that has been idle longest, which evict closes.
 // The caller holds the session's lock.
 func (s *Session) room() (ok bool, evict func()) {
-	if s.sockets >= mostSockets && s.options.Strategy.word != unlimited {
+	if s.sockets >= s.options.Strategy.sockets() {
 		var oldest *conn
 		for _, c := range s.open {
 			if c.idle && (oldest == nil || c.used < oldest.used) {

@@ -69,6 +69,9 @@ type Options struct {
 	ListenPacket func(ctx context.Context, network, address string) (net.PacketConn, error)
 	// Resolve resolves a name like a client on that host: see [Resolver].
 	Resolve func(ctx context.Context, host string) (netip.Addr, error)
+	// TLS12 requires servers to choose TLS 1.2, which the session offers beside 1.3 as browsers do; otherwise it offers
+	// 1.3 only. Not over HTTP/3.
+	TLS12 bool
 	// EarlyData makes HTTP/3 send requests with safe methods as 0-RTT when it
 	// resumes a TLS session whose server allows it (RFC 9001 section 4.6, RFC
 	// 8470).
@@ -120,7 +123,7 @@ type Session struct {
 // New returns a session. It opens nothing.
 func New(o Options) *Session {
 	s := &Session{
-		options: o, tickets: newTickets(false), quic: newTickets(true), tokens: quic.NewLRUTokenStore(mostTokens, 1),
+		options: o, tickets: newTickets(false, o.TLS12), quic: newTickets(true, false), tokens: quic.NewLRUTokenStore(mostTokens, 1),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	if _, ok := spdy.ParseVersion(o.Protocol.ALPN); ok {

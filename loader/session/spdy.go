@@ -44,6 +44,7 @@ func (c *conn) establishSPDY(v spdy.Version) error {
 	}
 	if c.shared && c.origin.session.options.Push {
 		guard := c.origin.session.running.Guard
+		config.MaxStreams = mostPushes
 		config.Accept, config.Arrived = func(st *spdy.Stream) { guard.Call(func() { s.accept(st) }) }, s.arrived
 	}
 	s.session = spdy.NewClient(secured, v, config)

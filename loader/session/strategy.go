@@ -17,20 +17,23 @@ const connectionsPerHost = 6
 // the one that has been idle longest; if none is idle, the new one waits.
 const mostSockets = 256
 
-// mostParallel is the greatest number of connections to a host that a strategy can
-// have.
-const mostParallel = mostSockets
+// The greatest numbers that strategies can have.
+const (
+	mostParallel = mostSockets // connections to a host
+	mostThreads  = 1000        // requests at a time in all
+)
 
 // Strategy says how connections are used. The zero value is what browsers do.
 type Strategy struct {
 	word  string // without its number; empty: browser
-	count int    // connections to a host, for words with a number
+	count int    // connections to a host or, with threads, requests at a time in all, for words with a number
 }
 
 // The words of strategies.
 const (
 	browser     = "browser"
 	sequential  = "sequential"
+	threads     = "threads"
 	keepAlive   = "keep-alive"
 	parallel    = "parallel"
 	unlimited   = "unlimited"
@@ -46,6 +49,9 @@ const (
 //     attempt takes more than 250 ms, and once for each request, up to 6, to an origin
 //     that is not known to multiplex yet.
 //   - sequential: one request at a time over all origins, each over its own connection.
+//   - threads-N: N requests at a time over all origins, each over its own connection, like
+//     a client with N threads that shares nothing between them (Kolmogortsev, section
+//     Testing); threads is threads-6.
 //   - keep-alive: one request at a time over all origins, one connection to each.
 //   - parallel-N: N connections to a host, each with one request at a time; parallel
 //     is parallel-6.
@@ -54,35 +60,38 @@ const (
 //     responses (RFC 9112 section 9.3.2); pipelined is pipelined-1.
 //   - multiplexed: one connection to an origin, with all requests at once.
 func Strategies() []string {
-	return []string{browser, sequential, keepAlive, parallel, unlimited, pipelined, multiplexed}
+	return []string{browser, sequential, threads, keepAlive, parallel, unlimited, pipelined, multiplexed}
 }
 
 // ParseStrategy parses the word for a strategy; the empty word is browser. N is 1
-// to 256.
+// to 256, of threads-N 1 to 1000.
 func ParseStrategy(word string) (Strategy, error) {
 	switch word {
 	case "", browser:
 		return Strategy{}, nil
 	case sequential, keepAlive, unlimited, multiplexed:
 		return Strategy{word: word}, nil
-	case parallel:
+	case parallel, threads:
 		return Strategy{word, connectionsPerHost}, nil
 	case pipelined:
 		return Strategy{word, 1}, nil
 	}
-	for _, name := range []string{parallel, pipelined} {
-		digits, ok := strings.CutPrefix(word, name+"-")
+	for _, numbered := range []struct {
+		name, of string
+		most     int
+	}{{parallel, "connections", mostParallel}, {pipelined, "connections", mostParallel}, {threads, "threads", mostThreads}} {
+		digits, ok := strings.CutPrefix(word, numbered.name+"-")
 		if !ok {
 			continue
 		}
 		n, err := strconv.Atoi(digits)
-		if err != nil || n < 1 || n > mostParallel || strconv.Itoa(n) != digits {
-			return Strategy{}, fmt.Errorf("invalid strategy %q: the number of connections must be 1 to %d", word, mostParallel)
+		if err != nil || n < 1 || n > numbered.most || strconv.Itoa(n) != digits {
+			return Strategy{}, fmt.Errorf("invalid strategy %q: the number of %s must be 1 to %d", word, numbered.of, numbered.most)
 		}
-		return Strategy{name, n}, nil
+		return Strategy{numbered.name, n}, nil
 	}
-	return Strategy{}, fmt.Errorf("unknown strategy %q: there are %s, with a number as in %s-4 and %s-2",
-		word, strings.Join(Strategies(), ", "), parallel, pipelined)
+	return Strategy{}, fmt.Errorf("unknown strategy %q: there are %s, with a number as in %s-4, %s-2 and %s-6",
+		word, strings.Join(Strategies(), ", "), parallel, pipelined, threads)
 }
 
 // Plain returns the strategy that ends up with as many connections as a browser, but
@@ -100,7 +109,7 @@ func (s Strategy) String() string {
 	switch {
 	case s.word == "":
 		return browser
-	case s.word == parallel && s.count != connectionsPerHost, s.word == pipelined && s.count != 1:
+	case (s.word == parallel || s.word == threads) && s.count != connectionsPerHost, s.word == pipelined && s.count != 1:
 		return s.word + "-" + strconv.Itoa(s.count)
 	}
 	return s.word
@@ -124,18 +133,38 @@ func (s Strategy) shared(p protocol.Protocol) bool {
 	return p.Spoken != "http/1.1" && (s.word == "" || s.word == multiplexed)
 }
 
-// single reports whether there is only one request at a time over all origins.
-func (s Strategy) single() bool { return s.word == sequential || s.word == keepAlive }
+// Separate reports whether each request has a connection of its own, so that none is
+// left open.
+func (s Strategy) Separate() bool { return s.word == sequential || s.word == threads }
+
+// together returns how many requests there may be at a time over all origins.
+func (s Strategy) together() int {
+	switch s.word {
+	case sequential, keepAlive:
+		return 1
+	case threads:
+		return s.count
+	}
+	return math.MaxInt
+}
 
 // lanes returns how many connections an origin may have.
 func (s Strategy) lanes() int {
-	switch {
-	case s.word == "":
+	switch s.word {
+	case "":
 		return connectionsPerHost
-	case s.single():
+	case sequential, keepAlive:
 		return 1
-	case s.word == unlimited:
+	case unlimited:
 		return math.MaxInt
 	}
 	return s.count
+}
+
+// sockets returns how many connections there may be in all.
+func (s Strategy) sockets() int {
+	if s.word == unlimited || s.word == threads {
+		return math.MaxInt
+	}
+	return mostSockets
 }

@@ -19,8 +19,10 @@ func TestParseStrategy(t *testing.T) {
 		{"", "browser", ""}, {"browser", "browser", ""}, {"sequential", "sequential", ""}, {"keep-alive", "keep-alive", ""},
 		{"parallel", "parallel", ""}, {"parallel-6", "parallel", ""}, {"parallel-4", "parallel-4", ""}, {"parallel-256", "parallel-256", ""},
 		{"pipelined", "pipelined", ""}, {"pipelined-1", "pipelined", ""}, {"pipelined-2", "pipelined-2", ""},
+		{"threads", "threads", ""}, {"threads-6", "threads", ""}, {"threads-1", "threads-1", ""}, {"threads-1000", "threads-1000", ""},
 		{"unlimited", "unlimited", ""}, {"multiplexed", "multiplexed", ""},
 		{"parallel-0", "", "1 to 256"}, {"parallel-257", "", "1 to 256"}, {"pipelined-x", "", "1 to 256"}, {"parallel-04", "", "1 to 256"},
+		{"threads-0", "", "number of threads must be 1 to 1000"}, {"threads-1001", "", "1 to 1000"}, {"threads-06", "", "1 to 1000"},
 		{"parallel-", "", "1 to 256"}, {"sequential-2", "", "unknown strategy"}, {"Browser", "", "unknown strategy"},
 	} {
 		s, err := ParseStrategy(c.word)
@@ -59,6 +61,7 @@ func TestStrategies(t *testing.T) {
 	}{
 		{"browser", 6, 1, 6, each},
 		{"sequential", each, each, 1, 1},
+		{"threads-1", each, each, 1, 1},
 		{"keep-alive", 1, 1, 1, 1},
 		{"parallel", 6, 6, 6, 6},
 		{"parallel-2", 2, 2, 2, 2},
@@ -98,7 +101,7 @@ func TestStrategies(t *testing.T) {
 						}
 					}
 					mu.Unlock()
-					if !b.options.Strategy.single() {
+					if b.options.Strategy.together() > 1 {
 						<-full[host]
 					}
 					mu.Lock()
@@ -123,7 +126,7 @@ func TestStrategies(t *testing.T) {
 					if used[a.record.Remote] == nil {
 						used[a.record.Remote] = map[int]bool{}
 					}
-					if a.record.First != !used[a.record.Remote][a.record.Connection] && c.word == "sequential" {
+					if a.record.First != !used[a.record.Remote][a.record.Connection] && b.options.Strategy.Separate() {
 						t.Errorf("answer %d is the first over its connection: %v", i, a.record.First)
 					}
 					used[a.record.Remote][a.record.Connection] = true
@@ -137,7 +140,7 @@ func TestStrategies(t *testing.T) {
 						t.Errorf("%d requests at a time to %s, want %d", most[host], host, together)
 					}
 				}
-				if b.options.Strategy.single() && mostTotal != 1 {
+				if b.options.Strategy.together() == 1 && mostTotal != 1 {
 					t.Errorf("%d requests at a time in all, want 1", mostTotal)
 				}
 				mu.Unlock()
@@ -163,9 +166,69 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
+// TestThreads uses a server that answers nobody until as many requests have arrived as there
+// are threads, whatever their hosts: there are never more, and each has its own connection.
+func TestThreads(t *testing.T) {
+	for _, c := range []struct{ threads, requests int }{{1, 3}, {4, 20}, {6, 20}, {20, 20}, {300, 300}} {
+		t.Run(fmt.Sprint(c.threads), func(t *testing.T) {
+			loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
+				if c.threads > mostSockets && p.ALPN != "" {
+					return // the limit of sockets is the same for all protocols
+				}
+				b := newBench(t, p)
+				b.options.Strategy = strategy(t, fmt.Sprint("threads-", c.threads))
+				must(t, b.options.Strategy.Supports(p))
+				var mu sync.Mutex
+				now, most := 0, 0
+				full := make(chan struct{})
+				server := b.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					mu.Lock()
+					now++
+					if most = max(most, now); now == c.threads && most == now {
+						select {
+						case <-full:
+						default:
+							close(full)
+						}
+					}
+					mu.Unlock()
+					<-full
+					mu.Lock()
+					now--
+					mu.Unlock()
+					path(w, r)
+				}))
+				s := b.session(t)
+				var answers []*answer
+				for i := range c.requests {
+					answers = append(answers, get(t, s, b.url([]string{pageHost, imageHost}[i%2], fmt.Sprintf("/%d", i)), Medium))
+				}
+				for i, a := range answers {
+					must(t, a.wait(t).err)
+					if !a.record.First || len(a.body) != i {
+						t.Errorf("answer %d has %d octets and is the first over its connection: %t", i, len(a.body), a.record.First)
+					}
+				}
+				must(t, s.Close())
+				must(t, server.Close())
+				over := map[int64]bool{}
+				for _, e := range server.Log() {
+					over[e.Connection] = true
+				}
+				if len(over) != c.requests || s.Connections() != c.requests {
+					t.Errorf("the server saw %d connections and the client opened %d, want %d", len(over), s.Connections(), c.requests)
+				}
+				if most != c.threads {
+					t.Errorf("%d requests at a time, want %d", most, c.threads)
+				}
+			})
+		})
+	}
+}
+
 // TestOrder makes requests of all priorities wait for one connection.
 func TestOrder(t *testing.T) {
-	for _, word := range []string{"parallel-1", "keep-alive", "sequential", "multiplexed"} {
+	for _, word := range []string{"parallel-1", "keep-alive", "sequential", "threads-1", "multiplexed"} {
 		t.Run(word, func(t *testing.T) {
 			loadertest.EachRow(t, func(t *testing.T, p protocol.Protocol) {
 				b := newBench(t, p)

@@ -45,9 +45,13 @@ type Config struct {
 	Rate  network.BitRate // in each direction of each access link; 0 = unlimited
 	Delay time.Duration   // average link delay: one-way, in each direction
 	Loss  float64         // packet error rate: the probability of each packet in each direction
+	// LossDown loses only packets towards the client, as tc does at the server alone.
+	LossDown bool
+	// Constant leaves the delay at its average.
+	Constant bool
 
 	// Period is how often the manager changes the network: at 0, Period, 2 Period and so
-	// on before Duration. With 0 it leaves the delay at its average.
+	// on before Duration. With 0 it leaves the delay at its average, and the client on its link.
 	Period   time.Duration
 	Duration time.Duration
 
@@ -79,7 +83,7 @@ type Event struct {
 // Plan draws the changes. The path has them as its events. The log has the same changes;
 // its first entry is the initial state. Equal configurations give equal plans. With the
 // same seed, other averages deviate by the same share at the same moments, and a plan with
-// more reconnections keeps those of a plan with fewer. The error says what is wrong with
+// more reconnections keeps those of a plan with fewer, as does one whose delay is constant. The error says what is wrong with
 // the configuration.
 func Plan(c Config) (network.Path, []Event, error) {
 	if err := c.validate(); err != nil {
@@ -101,7 +105,7 @@ func (c Config) events() []Event {
 	}
 	var log []Event
 	for i := range int((c.Duration-1)/c.Period) + 1 {
-		deviation := Deviation * float64(c.Delay) * delays.NormFloat64()
+		deviation := c.deviation() * float64(c.Delay) * delays.NormFloat64()
 		log = append(log, Event{At: time.Duration(i) * c.Period, Delay: max(0, c.Delay+time.Duration(math.Round(deviation)))})
 	}
 	chosen := moments.Perm(c.changes())[:c.Reconnections]
@@ -112,6 +116,14 @@ func (c Config) events() []Event {
 	return log
 }
 
+// deviation returns the standard deviation of the delay, as a share of the average.
+func (c Config) deviation() float64 {
+	if c.Constant {
+		return 0
+	}
+	return Deviation
+}
+
 // path turns a log into the timeline of a path.
 func (c Config) path(log []Event) network.Path {
 	link := network.Link{Rate: c.Rate, Delay: log[0].Delay, Loss: network.Loss{Rate: c.Loss}, Queue: network.DefaultQueue(c.Rate)}
@@ -120,16 +132,20 @@ func (c Config) path(log []Event) network.Path {
 		Source: "Nam, Jung, Choi, Koh: Performance Analysis of QUIC Protocol for Web and Streaming Services, KIPS Transactions on Computer and Communication Systems 10(5), 2021, section 4.1",
 		Note: fmt.Sprintf("Average link delay: %v up, %v down. Every %v it is drawn anew, from a normal distribution with a standard deviation of %v %% of the average; "+
 			"the deviation, the rate of %v each way, and a queue of %d bytes (250 ms at the rate but at least 64 kB; 0 = no limit) are Wiretime's choice, since the paper names none. "+
-			"%d changes of the access link. Packet error rate: %v in each direction independently.",
-			c.Delay, c.Delay, c.Period, 100*Deviation, c.Rate, link.Queue.Bytes, c.Reconnections, c.Loss),
+			"%d changes of the access link. Packet error rate: %v %s.",
+			c.Delay, c.Delay, c.Period, 100*c.deviation(), c.Rate, link.Queue.Bytes, c.Reconnections, c.Loss, c.lossDirection()),
 		Together: c.Together,
+	}
+	up := link
+	if c.LossDown {
+		up.Loss = network.Loss{}
 	}
 	if c.Together && c.Reconnections > 0 {
 		path.Note += " All access links carry at the same time; the one that is left is lost until a period before the client comes back to it."
 	}
 	active := c.Access[0]
 	for _, name := range c.Access {
-		path.Access = append(path.Access, network.Access{Name: name, Up: link, Down: link})
+		path.Access = append(path.Access, network.Access{Name: name, Up: up, Down: link})
 	}
 	for i, e := range log[1:] {
 		path.Events = append(path.Events, network.Event{At: e.At, Delay: new(e.Delay)})
@@ -145,6 +161,13 @@ func (c Config) path(log []Event) network.Path {
 		path.Events = append(path.Events, network.Event{At: r.At, Rebind: r.Kind})
 	}
 	return path
+}
+
+func (c Config) lossDirection() string {
+	if c.LossDown {
+		return "towards the client"
+	}
+	return "in each direction independently"
 }
 
 // away returns how long the access link that the client leaves at the first event stays

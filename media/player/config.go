@@ -96,6 +96,11 @@ type Config struct {
 	// Throughput and BOLA need them.
 	Sizes [3]int64
 	Rule  Rule
+	// FileSize is the size of a file in octets. Only a file that is fetched in parts needs it.
+	FileSize int64
+	// Parallel is how many requests may be pending at once: for segments that follow each
+	// other, or for parts of a file, one each. 0 means 1.
+	Parallel int
 
 	// StartAt and ResumeAt are how many segments must be buffered before playback starts, at
 	// the beginning and after a seek, and before it resumes after a stall. Ahead limits the
@@ -120,6 +125,7 @@ func (c Config) withDefaults() Config {
 	c.ResumeAt = cmp.Or(c.ResumeAt, DefaultResumeAt)
 	c.Ahead = cmp.Or(c.Ahead, DefaultAhead)
 	c.GiveUp = cmp.Or(c.GiveUp, DefaultGiveUp)
+	c.Parallel = cmp.Or(c.Parallel, 1)
 	return c
 }
 
@@ -131,6 +137,10 @@ func (c Config) validate() error {
 		return fmt.Errorf("invalid timeout %v: must be positive; write it like 60s", c.GiveUp)
 	case !slices.Contains(strategies, c.OnHandover):
 		return fmt.Errorf("unknown strategy %q for handovers: there are %s, %s, %s and %s", c.OnHandover, Reconnect, ZeroRTT, Migrate, Multihome)
+	case c.Parallel < 1:
+		return fmt.Errorf("%d requests at once: must be positive", c.Parallel)
+	case c.Mode == File && c.Parallel > 1 && c.FileSize < int64(c.Parallel):
+		return fmt.Errorf("a file of %d octets cannot be fetched in %d parts: want at least an octet in each", c.FileSize, c.Parallel)
 	case c.Mode == File:
 		return nil
 	case c.Mode != View:
@@ -168,6 +178,9 @@ func (c Config) validateRule() error {
 	}
 	if c.Rule == Paper {
 		return nil
+	}
+	if c.Rule == Throughput && c.Parallel > 1 {
+		return fmt.Errorf("rule %s measures how fast one request at a time is answered: it cannot choose with %d requests at once", c.Rule, c.Parallel)
 	}
 	if s := c.Sizes; !(0 < s[0] && s[0] < s[1] && s[1] < s[2]) {
 		return fmt.Errorf("rule %s needs segment sizes that grow with the resolution: got %d, %d and %d octets", c.Rule, s[0], s[1], s[2])

@@ -15,8 +15,9 @@
 //
 // # Playing
 //
-// A video has segments of one second. The player requests one at a time, and the next when
-// that is complete, while fewer than [Config.Ahead] are buffered. Playback starts when
+// A video has segments of one second. The player requests [Config.Parallel] at a time, by
+// default one, and the next when one is complete, while fewer than [Config.Ahead] are buffered
+// or requested. A segment that is complete before one that precedes it waits for that one. Playback starts when
 // StartAt segments are buffered, or all that are left. It stalls when the buffer is empty
 // and resumes with ResumeAt. A segment that completes at the very moment the buffer runs
 // empty is in time.

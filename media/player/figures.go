@@ -60,10 +60,14 @@ type Figures struct {
 // TTD returns the total transmission delay of a file: from the beginning of the viewing,
 // including the handshake, to the last octet (Nam et al., 2021, section 4.2).
 func (f Figures) TTD() (d time.Duration, ok bool) {
-	if len(f.Loads) == 0 {
-		return 0, false
+	for _, part := range f.Loads {
+		took, whole := part.Delay()
+		if !whole {
+			return 0, false
+		}
+		d = max(d, took)
 	}
-	return f.Loads[0].Delay()
+	return d, len(f.Loads) > 0
 }
 
 // Figures returns the figures up to now. The caller must not change them; they are valid
@@ -75,9 +79,11 @@ func (p *Player) Figures() Figures {
 	if waited := f.Times.Stalled + f.Times.Playing; waited > 0 {
 		f.Rebuffer = float64(f.Times.Stalled) / float64(waited)
 	}
-	f.Held = p.kept
-	if p.request != nil {
-		f.Held += p.request.got
+	for _, pending := range p.fetches {
+		f.Held += pending.kept
+		if pending.request != nil {
+			f.Held += pending.request.got
+		}
 	}
 	for _, s := range p.buffer {
 		f.Held += s.octets

@@ -126,15 +126,12 @@ func (p *Player) Seek(now time.Duration, to int) {
 // seek goes to the beginning of a segment.
 func (p *Player) seek(to int) {
 	p.figures.Seeks++
-	reach := p.head + len(p.buffer)
-	if p.loading {
-		reach++
-	}
+	reach := p.head + len(p.buffer) + len(p.fetches)
 	if p.head <= to && to < min(reach, p.segments) {
-		p.discard(to - p.head)
+		p.skip(to)
 	} else {
 		p.discard(len(p.buffer))
-		p.cancel()
+		p.cancel(len(p.fetches))
 		p.head = to
 	}
 	p.fresh = true
@@ -145,6 +142,15 @@ func (p *Player) seek(to int) {
 	p.note(Entry{Event: Sought, Segment: to})
 	p.play()
 	p.ask()
+}
+
+// skip goes to a segment that is buffered or being loaded.
+func (p *Player) skip(to int) {
+	buffered := min(to-p.head, len(p.buffer))
+	p.discard(buffered)
+	p.cancel(to - p.head)
+	p.head = to
+	p.gather()
 }
 
 // discard drops segments from the head of the buffer.
@@ -164,17 +170,17 @@ func (p *Player) discard(segments int) {
 	p.head += segments
 }
 
-// cancel cancels the current load.
-func (p *Player) cancel() {
-	if !p.loading {
-		return
+// cancel cancels the first n loads that are not buffered.
+func (p *Player) cancel(n int) {
+	for _, f := range slices.Clone(p.fetches[:n]) {
+		l := &p.loads[f.load]
+		why := Entry{Event: Cancelled, Segment: l.Segment, Resolution: l.Resolution}
+		if f.request != nil {
+			why.Request = f.request.id
+			p.order(Order{Kind: Cancel, Session: len(p.sessions), Request: f.request.id})
+		}
+		p.abandon(f, why)
 	}
-	why := Entry{Event: Cancelled, Segment: p.load().Segment, Resolution: p.load().Resolution}
-	if p.request != nil {
-		why.Request = p.request.id
-		p.order(Order{Kind: Cancel, Session: len(p.sessions), Request: p.request.id})
-	}
-	p.abandon(why)
 }
 
 // part is a segment's share of octets for a share of its time, rounded down.

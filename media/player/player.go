@@ -16,8 +16,8 @@ const (
 	Connect OrderKind = "connect"
 	// Move moves session Session to the host's current address.
 	Move OrderKind = "move"
-	// Ask requests segment Segment in resolution Resolution, from octet Offset on, as request
-	// Request of session Session. Requests of one session may use separate streams.
+	// Ask requests Length octets of segment Segment in resolution Resolution, from octet Offset
+	// on, as request Request of session Session. Requests of one session may use separate streams.
 	Ask OrderKind = "ask"
 	// Cancel says that the result of request Request is no longer needed.
 	Cancel OrderKind = "cancel"
@@ -31,6 +31,7 @@ type Order struct {
 	Resolution Resolution
 	Segment    int // counted from 0; of a file 0
 	Offset     int64
+	Length     int64 // in octets; 0: to the end
 }
 
 // Player is one viewing. Its methods must not be called from several goroutines at
@@ -52,11 +53,9 @@ type Player struct {
 	failure    error         // the last
 	retryAt    time.Duration // 0: no retry is pending
 
-	// The loading state; one segment is loaded at a time.
+	// The loading state.
 	loads     []Load
-	loading   bool     // the last of loads is incomplete
-	kept      int64    // octets of it from failed requests
-	request   *request // under way
+	fetches   []*fetch // what is being loaded, in the order of the segments; the first is not whole
 	requests  int      // made so far
 	lastOctet time.Duration
 	samples   []sample
@@ -178,7 +177,7 @@ func (p *Player) next() (first occasion, ok bool) {
 	consider(p.state == Playing, p.headAt+SegmentLength, p.played)
 	consider(p.seekAt > 0, p.seekAt, p.maybeSeek)
 	consider(p.retryAt > 0, p.retryAt, p.retry)
-	if p.loading {
+	if len(p.fetches) > 0 {
 		consider(true, p.patience(), p.giveUp)
 	}
 	return first, ok

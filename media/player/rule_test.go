@@ -80,19 +80,19 @@ func TestThroughputIsThatOfTheLastSegments(t *testing.T) {
 	s := connected(t, c)
 	now := 100 * ms
 	for request := 1; request <= 21; request++ {
-		if got := s.load().Resolution; got != HD {
+		if got := s.lastLoad().Resolution; got != HD {
 			t.Fatalf("request %d is for %v", request, got)
 		}
 		s.Answered(now+100*ms, request, hdOctets, 0)
 		now += time.Second // 8 Mbit/s
 		s.Received(now, request, hdOctets)
 	}
-	for request := 22; s.load().Resolution == HD; request++ {
+	for request := 22; s.lastLoad().Resolution == HD; request++ {
 		now += 50 * ms // 160 Mbit/s
 		s.comes(now, request, hdOctets)
 		// n fast and 20 - n slow ones: 20 / (n / 160 + (20 - n) / 8) reaches 16 / 0.85 from n = 13 on.
-		if fast := request - 21; (fast >= 13) != (s.load().Resolution == FHD) {
-			t.Fatalf("after %d fast segments it asks for %v", fast, s.load().Resolution)
+		if fast := request - 21; (fast >= 13) != (s.lastLoad().Resolution == FHD) {
+			t.Fatalf("after %d fast segments it asks for %v", fast, s.lastLoad().Resolution)
 		}
 	}
 }

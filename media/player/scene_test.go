@@ -57,6 +57,8 @@ func (s scene) comes(at time.Duration, request int, octets int64) {
 	s.Received(at, request, octets)
 }
 
+func (s scene) lastLoad() Load { return s.loads[len(s.loads)-1] }
+
 // ordered checks the orders since its last call.
 func (s scene) ordered(want ...string) {
 	s.t.Helper()
@@ -72,7 +74,11 @@ func (s scene) ordered(want ...string) {
 func (o Order) words() string {
 	switch o.Kind {
 	case Ask:
-		return fmt.Sprintf("ask %d in %d: %v %d from %d", o.Request, o.Session, o.Resolution, o.Segment, o.Offset)
+		words := fmt.Sprintf("ask %d in %d: %v %d from %d", o.Request, o.Session, o.Resolution, o.Segment, o.Offset)
+		if o.Length > 0 {
+			words += fmt.Sprintf(", %d octets", o.Length)
+		}
+		return words
 	case Cancel:
 		return fmt.Sprintf("cancel %d in %d", o.Request, o.Session)
 	default:

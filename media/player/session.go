@@ -77,7 +77,7 @@ func (p *Player) Moved(now time.Duration, session int) {
 func (p *Player) ready() {
 	if h := p.handover(); h != nil && p.config.OnHandover != Multihome && h.Ready == 0 {
 		h.Ready = p.now
-		if !p.loading {
+		if len(p.fetches) == 0 {
 			h.Recovered = p.now
 		}
 	}
@@ -109,7 +109,9 @@ func (p *Player) Lost(now time.Duration, session int, err error) {
 
 // close closes the session.
 func (p *Player) close(why Entry) {
-	p.keep()
+	for _, f := range p.fetches {
+		f.keep()
+	}
 	p.connection = closed
 	p.sessions[len(p.sessions)-1].Closed = p.now
 	p.note(why)

@@ -208,11 +208,11 @@ func TestHandover(t *testing.T) {
 			s.Connected(3*time.Second, 2)
 			s.Moved(3*time.Second, 1)
 			s.ordered(test.at3s...)
-			if s.request.id == 3 {
+			if s.fetches[0].request.id == 3 {
 				s.Answered(4*time.Second, 3, hdOctets, 100)
 			}
-			s.Received(4*time.Second, s.request.id, 200_000)
-			s.Received(4100*ms, s.request.id, 200_000)
+			s.Received(4*time.Second, s.fetches[0].request.id, 200_000)
+			s.Received(4100*ms, s.fetches[0].request.id, 200_000)
 			h := s.Figures().Handovers[0]
 			ready := 3 * time.Second
 			if test.strategy == Multihome {

@@ -115,7 +115,11 @@ func (r *running) answer(o Order, now time.Duration) {
 		size = sizes[o.Resolution-HD]
 	}
 	r.when(back, func() { p.Answered(back, o.Request, size, segments) })
-	r.send(o, size-o.Offset, now)
+	left := size - o.Offset
+	if o.Length > 0 {
+		left = o.Length
+	}
+	r.send(o, left, now)
 }
 
 // send sends what is left of a response from a moment on.
@@ -158,8 +162,9 @@ func (r *running) check(t testing.TB) {
 	}
 }
 
-// checkTimeline recomputes a viewing's figures from its timeline alone.
-func checkTimeline(t testing.TB, f Figures) {
+// checkTimeline recomputes a viewing's figures from its timeline alone. With several requests at once a segment that is
+// loaded may wait for one before it, or bring such segments along.
+func checkTimeline(t testing.TB, f Figures, parallel int) {
 	t.Helper()
 	var times Times
 	var stalls, seeks, switches, whole int
@@ -184,8 +189,14 @@ func checkTimeline(t testing.TB, f Figures) {
 			seeks++
 		case Loaded:
 			whole++
-			if e.Resolution != Plain { // a file is not buffered
+			switch gathered := e.Buffer - buffer; {
+			case e.Resolution == Plain: // a file is not buffered
+			case parallel == 1:
 				buffer += SegmentLength
+			case gathered >= 0 && gathered <= time.Duration(parallel)*SegmentLength && gathered%SegmentLength == 0:
+				buffer = e.Buffer
+			default:
+				t.Fatalf("entry %d at %v: the buffer went from %v to %v", i, e.At, buffer, e.Buffer)
 			}
 		case Showing:
 			if shown != Plain && shown != e.Resolution {

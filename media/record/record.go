@@ -15,10 +15,11 @@ import (
 
 // Stream is a stream from beginning to end. Moments count from Started.
 type Stream struct {
-	Media     string `json:"media"`     // what was asked for, as studies refer to it
-	Transport string `json:"transport"` // a row of package transport
-	Player    string `json:"player"`    // "download", or the rule for the resolution
-	Strategy  string `json:"strategy"`  // at handovers
+	Media     string `json:"media"`             // what was asked for, as studies refer to it
+	Transport string `json:"transport"`         // a row of package transport
+	Player    string `json:"player"`            // "download", or the rule for the resolution
+	Strategy  string `json:"strategy"`          // at handovers
+	Parallel  int    `json:"parallel,omitzero"` // requests at once, if there may be more than one
 
 	Started time.Time `json:"started"`
 	// Epoch is when the path's first packet was sent, from which the manager counts; negative
@@ -33,6 +34,9 @@ type Stream struct {
 	ControlPackets int64   `json:"control_packets,omitzero"`
 
 	Figures player.Figures `json:"figures"`
+	// SlowStart is the server's congestion window in octets when its first QUIC connection to leave
+	// slow start did so; 0: none did, or it is not known.
+	SlowStart int `json:"slow_start,omitzero"`
 	// Sessions holds the transport's data on Figures.Sessions, in the same order; sessions
 	// that never opened are zero.
 	Sessions []Session `json:"sessions"`

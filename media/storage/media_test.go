@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"maps"
 	"strings"
 	"testing"
 )
@@ -18,6 +19,11 @@ func TestParseMedia(t *testing.T) {
 	clip, err := ParseMedia("clip")
 	if err != nil || clip.Name != "clip" || clip.Segments != ClipSegments || clip.Sizes[HD] != HDSize || len(clip.Sizes) != 3 {
 		t.Errorf("clip is %+v, %v", clip, err)
+	}
+	sized, err := ParseMedia("clip@4MBx4500kBx5MB")
+	want := map[Resolution]int64{HD: 4_000_000, FHD: 4_500_000, QHD: 5_000_000}
+	if err != nil || sized.Name != "clip@4MBx4500kBx5MB" || sized.Segments != ClipSegments || !maps.Equal(sized.Sizes, want) {
+		t.Errorf("clip with sizes is %+v, %v", sized, err)
 	}
 }
 
@@ -39,6 +45,12 @@ func TestParseMediaSaysWhatIsWrong(t *testing.T) {
 		"file@1MiB":                  "column 7: want B, kB, MB or GB",
 		"file@1001GB":                "column 6: want 1 B to 1000 GB",
 		"file@1000000000000GB":       "column 6: want 1 B to 1000 GB",
+		"clip@":                      "column 6: want three sizes",
+		"clip@4MB":                   "column 6: want three sizes",
+		"clip@4MBx5MBx6MBx7MB":       "column 6: want three sizes",
+		"clip@4MBxx6MB":              "column 10: want a whole number",
+		"clip@4MBx5x6MB":             "column 11: want B, kB, MB or GB",
+		"clip@4MBx5MBx1001GB":        "column 14: want 1 B to 1000 GB",
 	} {
 		if item, err := ParseMedia(reference); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %+v, %v; want %q", reference, item, err, says)
@@ -47,7 +59,7 @@ func TestParseMediaSaysWhatIsWrong(t *testing.T) {
 }
 
 func FuzzParseMedia(f *testing.F) {
-	for _, seed := range []string{"clip", "file@1GB", "file@512kB", "file@1000000000000B", "file@", "file@1.5MB"} {
+	for _, seed := range []string{"clip", "file@1GB", "file@512kB", "file@1000000000000B", "file@", "file@1.5MB", "clip@4MBx4500kBx5MB", "clip@1Bx"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, reference string) {

@@ -43,6 +43,9 @@ type ClientConfig struct {
 	// EarlyData makes sessions after the first begin with 0-RTT data, for rows that support
 	// ZeroRTT. Otherwise they only resume the TLS session.
 	EarlyData bool
+	// Parallel is how many requests of a session may be pending over a transport without
+	// streams; each has a connection to itself. 0 means 1.
+	Parallel int
 	// Patience is how long a request waits for octets before it fails with
 	// ErrSilent; 0 is DefaultPatience.
 	Patience time.Duration
@@ -77,6 +80,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 	if c.Patience == 0 {
 		c.Patience = DefaultPatience
 	}
+	c.Parallel = max(c.Parallel, 1)
 	return &Client{config: c, tickets: tls.NewLRUClientSessionCache(1), tokens: quic.NewLRUTokenStore(1, 4)}, nil
 }
 
@@ -232,7 +236,8 @@ type Response struct {
 // the response has been read: when it ends, reading fails with its cause.
 //
 // Over a transport with streams, up to StreamsPerResolution requests per resolution can be
-// pending, and further ones wait. Without streams, one request can be pending.
+// pending, and further ones wait. Without streams, as many can be pending as the client's
+// Parallel says.
 //
 // The error wraps storage.ErrNotFound, storage.ErrPastEnd or ErrFailed if the server says
 // so; past the end, the Response still has Size and Segments, and need not be closed. It

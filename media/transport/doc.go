@@ -29,7 +29,8 @@
 // way.
 //
 //   - TCP and MPTCP carry one request after the other. To break off, the server
-//     closes the connection.
+//     closes the connection. A session may have several connections
+//     (ClientConfig.Parallel), as its requests cannot have streams.
 //   - QUIC has a stream for each request. The viewer ends its side with the
 //     request, the server its side with the response, or resets it with code 1.
 //   - SCTP has 16 streams, four for each resolution. A request is a message on one

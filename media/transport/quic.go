@@ -290,10 +290,14 @@ func serveQUIC(_ context.Context, s *Server) error {
 		transport.VerifySourceAddress = func(net.Addr) bool { return verify() }
 		transport.ConnContext = func(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) { return join(ctx) }
 	}
-	listener, err := transport.ListenEarly(s.tls, quicConfig(quic.Config{
+	config := quicConfig(quic.Config{
 		HandshakeIdleTimeout: s.config.Patience, MaxIdleTimeout: s.config.Patience, Allow0RTT: true,
 		MaxIncomingStreams: int64(concurrentStreams), MaxIncomingUniStreams: -1,
-	}, s.config.QLog, s.serving.Go))
+	}, s.config.QLog, s.serving.Go)
+	if s.config.QLog == nil && s.config.SlowStart != nil {
+		watchSlowStart(config, s.config.SlowStart)
+	}
+	listener, err := transport.ListenEarly(s.tls, config)
 	if err != nil {
 		return errors.Join(err, socket.Close())
 	}

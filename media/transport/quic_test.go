@@ -3,9 +3,13 @@ package transport
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/quic-go/quic-go/qlog"
+	"github.com/quic-go/quic-go/qlogwriter"
 
 	"wiretime/media/storage"
 )
@@ -163,4 +167,21 @@ func (r *record) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.text.String()
+}
+
+// TestTheEndOfSlowStart has the congestion control of a connection leave slow start, which it may do but once.
+func TestTheEndOfSlowStart(t *testing.T) {
+	var left []int
+	s := &slowStart{left: func(octets int) { left = append(left, octets) }}
+	for _, e := range []qlogwriter.Event{
+		qlog.CongestionStateUpdated{State: qlog.CongestionStateSlowStart}, qlog.MetricsUpdated{CongestionWindow: 40960},
+		qlog.CongestionStateUpdated{State: qlog.CongestionStateApplicationLimited}, qlog.CongestionStateUpdated{State: qlog.CongestionStateSlowStart},
+		qlog.MetricsUpdated{CongestionWindow: 81920}, qlog.CongestionStateUpdated{State: qlog.CongestionStateCongestionAvoidance},
+		qlog.MetricsUpdated{CongestionWindow: 90000}, qlog.CongestionStateUpdated{State: qlog.CongestionStateRecovery},
+	} {
+		s.AddProducer().RecordEvent(e)
+	}
+	if !slices.Equal(left, []int{81920}) {
+		t.Errorf("slow start ended with windows of %d octets", left)
+	}
 }

@@ -53,6 +53,9 @@ type ServerConfig struct {
 	KeyLog io.Writer
 	// QLog is as in ClientConfig.
 	QLog func(connection string) io.WriteCloser
+	// SlowStart, if not nil and there is no QLog, is told the congestion window in octets with which
+	// a QUIC connection leaves slow start for the first time. Connections call it at any time.
+	SlowStart func(octets int)
 	// Answered, if not nil, receives each request in place of Log, one at a time; Log then
 	// stays empty.
 	Answered func(capture.ServerEntry)

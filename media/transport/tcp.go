@@ -26,6 +26,17 @@ type tcpLink struct {
 }
 
 func connectTCP(ctx context.Context, c *Client, locals []netip.Addr) (link, error) {
+	if c.config.Parallel > 1 {
+		return connectBundle(ctx, c, locals, c.config.Parallel)
+	}
+	l, err := dialTCP(ctx, c, locals)
+	if err != nil {
+		return nil, err // not a link that is nil
+	}
+	return l, nil
+}
+
+func dialTCP(ctx context.Context, c *Client, locals []netip.Addr) (*tcpLink, error) {
 	if c.config.Transport.multipath() && len(locals) > 1 {
 		if err := c.config.Host.do(func() error { return addEndpoints(locals) }); err != nil {
 			return nil, err

@@ -119,10 +119,10 @@ const readSize = 1 << 16
 // ask makes a request.
 func (v *viewing) ask(s *session, o player.Order) {
 	ctx, cancel := context.WithCancel(s.ctx)
-	v.cancel = cancel
+	v.cancel[o.Request] = cancel
 	piece := storage.ID{Item: v.Media, Resolution: storage.Resolution(o.Resolution), Segment: uint32(o.Segment)}
 	v.work.Go(func() {
-		err := v.fetch(ctx, s, o.Request, transport.Request{ID: piece, Offset: o.Offset})
+		err := v.fetch(ctx, s, o.Request, transport.Request{ID: piece, Offset: o.Offset, Length: o.Length})
 		if err != nil && ctx.Err() == nil {
 			v.tell(func(now time.Duration) { v.fail(now, s, o.Request, err) })
 		}

@@ -82,7 +82,8 @@ func Watch(ctx context.Context, c Config) (*record.Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	v := &viewing{Config: c, ctx: ctx, work: panics.Group{Guard: panics.From(ctx)}, player: p, began: began, epoch: -1, lost: map[int]time.Duration{},
-		news: make(chan func(time.Duration)), over: make(chan struct{})}
+		cancel: map[int]context.CancelFunc{},
+		news:   make(chan func(time.Duration)), over: make(chan struct{})}
 	v.run()
 	s := &record.Stream{
 		Started: began, Epoch: v.epoch, Manager: c.Events, Figures: p.Figures(),

@@ -25,9 +25,9 @@ type viewing struct {
 	work    panics.Group
 
 	sessions []*session
-	cancel   context.CancelFunc    // of the last request
-	active   int                   // index of the link in use
-	lost     map[int]time.Duration // links that are lost, and until when
+	cancel   map[int]context.CancelFunc // of each request
+	active   int                        // index of the link in use
+	lost     map[int]time.Duration      // links that are lost, and until when
 }
 
 // run carries out the player's orders until it stops, and then ends everything.
@@ -156,7 +156,7 @@ func (v *viewing) obey() {
 			case player.Ask:
 				v.ask(v.sessions[o.Session-1], o)
 			case player.Cancel:
-				v.cancel()
+				v.cancel[o.Request]()
 			}
 		}
 	}

@@ -187,7 +187,7 @@ func depth(s *site.Site) (int, []string) {
 		}
 	}
 	var first []int
-	for _, page := range append(append([]string{s.Page}, s.Journey...), s.Tabs...) {
+	for _, page := range s.Visited() {
 		if i, ok := at[page]; ok && level[i] < 0 {
 			level[i] = 0
 			first = append(first, i)

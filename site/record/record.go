@@ -38,6 +38,9 @@ type Options struct {
 	Folder string
 	// Script runs after the page has loaded; nil means none.
 	Script *Script
+	// Journey keeps the script's clicks and scrolls as the site's journey. The recorder then waits after each of them until the
+	// page has been quiet.
+	Journey bool
 	// Limit bounds loading the page and running the script; 0 means two minutes.
 	Limit time.Duration
 	// Quiet is how long the page must have no pending requests before the recording ends; 0
@@ -80,9 +83,10 @@ var errLimit = errors.New("timed out")
 // recorder records a page.
 type recorder struct {
 	Options
-	tab  *chromium.Tab
-	log  *log
-	busy *busy
+	steps []recording.Step // with the moments of the browser's clock, in ms
+	tab   *chromium.Tab
+	log   *log
+	busy  *busy
 }
 
 // Record loads a page, runs the script, and waits until the page has been quiet for a
@@ -95,7 +99,7 @@ func Record(ctx context.Context, o Options) (r *recording.Recording, err error) 
 	if o.MaxRequests < 0 || o.MaxSize < 0 {
 		return nil, fmt.Errorf("record %s: the limits of requests (%d) and of bodies (%d) must be positive", o.URL, o.MaxRequests, o.MaxSize)
 	}
-	b, err := chromium.Launch(ctx, chromium.Options{Binary: o.Chromium, Folder: o.Folder, SPKIHash: o.SPKIHash, Enter: o.enter, Contained: true, MaxMessage: largestMessage})
+	b, err := chromium.Launch(ctx, chromium.Options{Binary: o.Chromium, Folder: o.Folder, SPKIHash: o.SPKIHash, HostRules: o.HostRules, Enter: func(*exec.Cmd) {}, Contained: true, MaxMessage: largestMessage})
 	if err != nil {
 		return nil, fmt.Errorf("record %s: %w", o.URL, err)
 	}
@@ -105,13 +109,6 @@ func Record(ctx context.Context, o Options) (r *recording.Recording, err error) 
 		return nil, fmt.Errorf("record %s: %w", o.URL, err)
 	}
 	return r, nil
-}
-
-// enter adds switches to the browser's command.
-func (o Options) enter(c *exec.Cmd) {
-	if o.HostRules != "" {
-		c.Args = append(c.Args, "--host-resolver-rules="+o.HostRules)
-	}
 }
 
 func (r *recorder) progress(format string, values ...any) {
@@ -152,6 +149,10 @@ func (r *recorder) record(ctx context.Context, b *chromium.Browser) (*recording.
 	r.progress("Recorded %d requests", len(r.log.requests))
 	made := r.log.recording(r.URL, b.Version())
 	made.Busy = r.busy.since(milliseconds(r.log.origin()))
+	for _, step := range r.steps {
+		step.Began -= milliseconds(r.log.origin())
+		made.Steps = append(made.Steps, step)
+	}
 	if r.busy.left > 0 {
 		made.Repairs = append(made.Repairs, recording.Repair{What: fmt.Sprintf("the browser's trace has %d tasks more than the %d that are kept: they count as idle time", r.busy.left, maxTasks)})
 	}

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 
+	"wiretime/capture"
 	"wiretime/loader/chromium"
+	"wiretime/site/recording"
 )
 
 // run performs the steps in order. If the context ends, the error names the step that was
@@ -20,11 +23,68 @@ func (r *recorder) run(ctx context.Context, s *Script) error {
 	}
 	for _, at := range s.steps {
 		r.progress("line %d: %s %s", at.line, at.do, at.argument)
-		if err := r.do(ctx, at); err != nil {
+		err := error(nil)
+		if r.Journey && at.travels() {
+			err = r.travel(ctx, at)
+		} else {
+			err = r.do(ctx, at)
+		}
+		if err != nil {
 			return s.fault(at, "%s: %w", at.do, err)
 		}
 	}
 	return nil
+}
+
+// travels reports whether a step can be one of a site's journey.
+func (at step) travels() bool { return at.do == click || at.do == clickIfAny || at.do == scroll }
+
+// travel carries out a step of the journey, and waits until all that it causes is there.
+func (r *recorder) travel(ctx context.Context, at step) error {
+	before, err := r.location(ctx)
+	if err != nil {
+		return err
+	}
+	words := click + " " + at.argument
+	if at.do == scroll {
+		words = scroll + " " + at.argument
+	}
+	began, found := float64(time.Now().UnixNano()-capture.UnixOffset())/1e6, true
+	if at.do == scroll {
+		err = r.do(ctx, at)
+	} else {
+		found, err = r.click(ctx, at.argument, at.do == click)
+	}
+	if err != nil || !found {
+		return err
+	}
+	if err := r.await(ctx, r.Quiet, r.log.idle); err != nil {
+		return err
+	}
+	after, err := r.location(ctx)
+	if err != nil {
+		return err
+	}
+	step := recording.Step{Text: words, Began: began}
+	if after != before {
+		step.Page = after
+	}
+	r.steps = append(r.steps, step)
+	return nil
+}
+
+// location returns the URL of the page that is shown, without its fragment.
+func (r *recorder) location(ctx context.Context) (string, error) {
+	answer, err := r.evaluate(ctx, "location.href")
+	if err != nil {
+		return "", err
+	}
+	var address string
+	if err := json.Unmarshal(answer, &address); err != nil {
+		return "", fmt.Errorf("read the page's URL: %w", err)
+	}
+	address, _, _ = strings.Cut(address, "#")
+	return address, nil
 }
 
 func (r *recorder) do(ctx context.Context, at step) error {
@@ -39,7 +99,8 @@ func (r *recorder) do(ctx context.Context, at step) error {
 		_, err := r.evaluate(ctx, "("+scrollScript+")("+distance+")")
 		return err
 	case click, clickIfAny:
-		return r.click(ctx, at.argument, at.do == click)
+		_, err := r.click(ctx, at.argument, at.do == click)
+		return err
 	}
 	_, err := r.evaluate(ctx, at.argument)
 	return err
@@ -57,19 +118,21 @@ func (r *recorder) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (r *recorder) click(ctx context.Context, selector string, needed bool) error {
+// click clicks on an element, and reports whether there was one.
+func (r *recorder) click(ctx context.Context, selector string, needed bool) (found bool, err error) {
 	quoted, err := json.Marshal(selector)
 	if err != nil {
-		return err
+		return false, err
 	}
-	found, err := r.evaluate(ctx, "("+clickScript+")("+string(quoted)+")")
+	answer, err := r.evaluate(ctx, "("+clickScript+")("+string(quoted)+")")
 	if err != nil {
-		return fmt.Errorf("%s: %w", selector, err)
+		return false, fmt.Errorf("%s: %w", selector, err)
 	}
-	if needed && string(found) != "true" {
-		return fmt.Errorf("no element matches %s: correct the selector, wait for the element first, or write click? if it may be missing", selector)
+	found = string(answer) == "true"
+	if needed && !found {
+		return false, fmt.Errorf("no element matches %s: correct the selector, wait for the element first, or write click? if it may be missing", selector)
 	}
-	return nil
+	return found, nil
 }
 
 // evaluate runs a script in the page, waits for its promise, and returns the result as

@@ -47,6 +47,8 @@ type Recording struct {
 	// Busy is when the pages' processes were at work, as [Unite] returns it; empty if that is
 	// unknown.
 	Busy []Span
+	// Steps are what was done on the page, in order; usually nothing.
+	Steps []Step
 	// Exchanges are in the order in which they began.
 	Exchanges []Exchange
 	// Repairs says what the importer did in order to read the recording.

@@ -49,6 +49,7 @@ func (r *Recording) Site(name string, o Options) (*site.Site, []Repair, error) {
 		bodies[resource.Body] = n.sent
 		s.Resources = append(s.Resources, resource)
 	}
+	m.placeSteps(&s)
 	made, err := site.New(s, bodies)
 	return made, append(slices.Clip(r.Repairs), m.repairs.list()...), err
 }

@@ -2,6 +2,7 @@ package studyfile
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,6 +45,28 @@ func TestWhatAPaperPrintedPicksCells(t *testing.T) {
 	}}}
 	if d := cmp.Diff(want, s.Published); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestARatioSaysForWhichPairsItIsClaimed(t *testing.T) {
+	for text, want := range map[string]study.Range{
+		"below 1 in all but 1":     {High: 1, Open: true},
+		"0.7 to 0.8 on average":    {Low: 0.7, High: 0.8},
+		"at least 2 in at least 3": {Low: 2, High: math.Inf(1)},
+	} {
+		s, err := Parse("s.yaml", []byte(strings.Replace(compared, "below 1", text, 1)), words)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		want.Text = text
+		if d := cmp.Diff(want, s.Claims[0].Ratio); d != "" {
+			t.Error(d)
+		}
+	}
+	_, err := Parse("s.yaml", []byte(strings.Replace(compared, "below 1", "below 1 in all but none", 1)), words)
+	if err == nil || !strings.Contains(err.Error(), "comes how many") {
+		t.Error(err)
 	}
 }
 
@@ -147,6 +170,17 @@ func TestWhatIsWrongWithTablesAndClaimsIsSaid(t *testing.T) {
 	}
 }
 
+// TestErrorsOfTablesDoNotHideThoseOfClaims: both are said at once.
+func TestErrorsOfTablesDoNotHideThoseOfClaims(t *testing.T) {
+	wrong := strings.NewReplacer("unit: s", "unit: kB", "below 1", "under 1").Replace(compared)
+	_, err := Parse("s.yaml", []byte(wrong), words)
+	for _, position := range []string{"s.yaml:11:11: ", "s.yaml:22:12: "} {
+		if err == nil || !strings.Contains(err.Error(), position) {
+			t.Errorf("the error is %v\nwant one at %s", err, position)
+		}
+	}
+}
+
 // TestPapersAreAskedWhole looks at the built-in studies that repeat a paper's
 // experiment.
 func TestPapersAreAskedWhole(t *testing.T) {
@@ -155,9 +189,10 @@ func TestPapersAreAskedWhole(t *testing.T) {
 		cells, figures, pairs int
 	}{
 		{"kim-first-visit", 20 * (5 + 3 + 3), 4 * 20, 9 + 1 + 1 + 8 + 7 + 3 + 7 + 20},
-		{"kolmogortsev", 14 * 6, 14 * 4, 11 + 13 + 13*3 + 11 + 7 + 5 + 2},
+		{"kolmogortsev", 14*(5+2+2) + 7*2, 14 * 4, 11 + 13 + 13*3 + 11 + 7 + 5 + 2 + 5 + 2*7 + 13 + 13 + 2*13 + 13 + 13 + 11 + 11 + 14},
+		{"kolmogortsev-near", 14*5 + 14*7, 2 * 14 * 4, 2 * (11 + 13 + 13*3 + 11 + 7 + 5 + 2 + 5)},
 		{"nam-plt", 18 * 2 * 2 * 2, 0, 2 * (2*2 + 12*2 + 4*2)},
-		{"lulic-1", 7 * 6 * 3, 0, 84 + 84 + 6 + 3 + 3 + 4 + 4},
+		{"lulic-1", 7 * 6 * 5 * 4, 0, 12 + 12 + 12 + 12 + 84 + 3 + 3 + 4 + 4 + 64},
 	} {
 		src, err := builtin.File(c.name)
 		if err != nil {
@@ -178,5 +213,100 @@ func TestPapersAreAskedWhole(t *testing.T) {
 		if len(cells) != c.cells || figures != c.figures || pairs != c.pairs {
 			t.Errorf("%s: %d cells, %d figures, %d pairs; want %d, %d, %d", c.name, len(cells), figures, pairs, c.cells, c.figures, c.pairs)
 		}
+	}
+}
+
+// TestKolmogortsevsThreads reads the printed table 1. Six threads take as long from 10 pages on as one page over a new
+// connection does, for every six pages: they keep no connection.
+func TestKolmogortsevsThreads(t *testing.T) {
+	src, err := builtin.File("kolmogortsev")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Parse("kolmogortsev", src, builtinWords)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	for _, f := range s.Published[0].Figures {
+		_, number, _ := strings.Cut(f.Cell[study.AxisSite][0], "@")
+		pages, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turns := pages // one page after another
+		switch strategy := f.Cell[study.AxisStrategy][0]; {
+		case strategy == "threads" && pages >= 10:
+			turns = (pages + 5) / 6
+		case strategy != "sequential":
+			continue
+		}
+		read++
+		if each := f.Value / float64(turns); each < 445 || each > 510 {
+			t.Errorf("%v: %.0f ms for each of %d connections one after another, want 445 to 510", f.Cell, each, turns)
+		}
+	}
+	if read != 7+5 {
+		t.Errorf("%d figures, want 12", read)
+	}
+}
+
+// growing is a study of streams with claims of growth.
+const growing = `name: growing
+repeats: 6
+stream: {}
+matrix:
+  media: [file@1MB]
+  transports: [tcp, quic]
+  players: [download]
+  link_delays: [20ms, 50ms]
+  losses: [0%, 1%, 2%]
+claims:
+  - text: The gap grows with the loss.
+    metric: ttd
+    compare: {transport: tcp}
+    to: {transport: quic}
+    grows: {along: loss}
+`
+
+func TestAClaimOfGrowth(t *testing.T) {
+	for text, want := range map[string]study.Growth{
+		growing: {Along: "loss", Of: study.OfRatio},
+		strings.Replace(growing, "{along: loss}", "{along: loss, of: difference}", 1): {Along: "loss", Of: study.OfDifference},
+	} {
+		s, err := Parse("s.yaml", []byte(text), words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := s.Claims[0]; c.Grows != want || c.Ratio.Text != "" {
+			t.Errorf("the claim is %+v, want %+v", c, want)
+		}
+	}
+}
+
+func TestClaimsOfGrowthThatAreRefused(t *testing.T) {
+	for name, c := range map[string]struct{ old, now, want string }{
+		"no number":        {"{along: loss}", "{}", "15:12: grows has no along; name a number of the cells"},
+		"unknown number":   {"along: loss", "along: los", `15:20: unknown number "los"; did you mean "loss"?`},
+		"not a comparison": {"along: loss", "along: loss, of: sum", `unknown comparison "sum"`},
+		"two values":       {"along: loss", "along: link_delay", "15:12: growth needs 3 values of the link delay, and the claim has 2 from"},
+		"one value":        {"along: loss", "along: reconnections", "15:12: growth needs 3 values of the number of reconnections, and the claim has 1 from"},
+		"no such number":   {"along: loss", "along: congestion", "15:12: the cells have no congestion"},
+		"named by a side":  {"{transport: tcp}", "{transport: tcp, loss: 1%}", "15:12: compare or to names a loss"},
+		"and a ratio":      {"grows:", "ratio: below 1\n    grows:", "16:12: a claim has either a ratio or grows"},
+		"neither":          {"    grows: {along: loss}\n", "", "or what it grows along"},
+	} {
+		text := strings.Replace(growing, c.old, c.now, 1)
+		if text == growing {
+			t.Fatalf("%s: nothing was replaced", name)
+		}
+		if _, err := Parse("s.yaml", []byte(text), words); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want an error with %q", name, err, c.want)
+		}
+	}
+	twice := replace(t, "[3g-weak, cable]", "[{name: slow, rate: 1mbit}, {name: snail, rate: 1mbit}, {name: quick, rate: 2mbit}]") +
+		"claims:\n  - {text: x, metric: plt, compare: {protocol: h3}, to: {protocol: h2}, for: {network: [slow, snail, quick]}, grows: {along: rate}}\n"
+	if _, err := Parse("s.yaml", []byte(twice), words); err == nil || !strings.Contains(err.Error(), "several pairs of cells have the same rate") {
+		t.Errorf("two networks of the same rate: got %v", err)
 	}
 }

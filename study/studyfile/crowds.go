@@ -34,6 +34,7 @@ var crowds = kind{
 		"session":    "the clients of a crowd always make full handshakes",
 		"hints":      "the clients of a crowd know all resources beforehand",
 
+		"tls":            "the clients of a crowd speak TLS 1.3 alone",
 		"tcp_windows":    "set the buffers in options, as in options: {tcp_rmem: [4096, 131072, 6291456]}",
 		"client_windows": "the clients of a crowd use the default windows of their stack",
 		"server_windows": "the servers of a crowd use their own windows",
@@ -45,6 +46,7 @@ var crowds = kind{
 		"fallback":    "a crowd has a single protocol",
 		"server_wait": "a server that waits uses no processor time",
 		"origin_rtt":  "crowds use the loopback device",
+		"tear_down":   "a crowd has no capture",
 		"freeze":      "a crowd's clients run no scripts",
 		"cpu":         "a crowd's clients parse nothing",
 	},

@@ -1,6 +1,7 @@
 package studyfile
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/goccy/go-yaml/ast"
@@ -24,9 +25,13 @@ type kind struct {
 	// the file may write a value in several ways.
 	selected map[study.Axis]func(*reader, ast.Node) (string, bool)
 	check    func(r *reader, matrix ast.Node) // checks a matrix that was read without errors; nil: no check
+	// given has the value of each axis that studies of this kind need not name, or may not.
+	given map[study.Axis]string
 
 	// refused has the reasons why studies of this kind lack keys that those of pages have.
 	refused map[string]string
+	// name is what errors call the kind, if not "studies of" the workload.
+	name string
 	// noOnLoad is the reason why late_limit cannot be a share of onLoad; empty if it can.
 	noOnLoad string
 }
@@ -48,6 +53,9 @@ func (r *reader) setKind(file mapping) {
 			r.kind = k
 		}
 	}
+	if r.onLiveClock(file) {
+		r.kind = &live
+	}
 	r.metrics = r.kind.metrics(r.words)
 	r.study.Workload, r.study.Options = r.kind.workload, r.kind.options()
 	r.study.Matrix = map[study.Axis][]string{study.AxisClock: {study.ClockAuto}}
@@ -57,18 +65,24 @@ func (r *reader) setKind(file mapping) {
 func (k *kind) required() []string {
 	var keys []string
 	for _, axis := range k.workload.KeyOrder() {
-		if info := k.workload.Info(axis); info.Usual == "" {
+		if info := k.workload.Info(axis); k.usual(info) == "" {
 			keys = append(keys, info.Key)
 		}
 	}
 	return keys
 }
 
+// usual returns the value on an axis of a study that does not name one, or "" if it must.
+func (k *kind) usual(a study.AxisInfo) string { return cmp.Or(k.given[a.Axis], a.Usual) }
+
+// title names the kind in errors.
+func (k *kind) title() string { return cmp.Or(k.name, "studies of "+k.workload.Name) }
+
 // axisKeys returns the keys of the axes in the matrix.
 func (k *kind) axisKeys() []string {
 	keys := k.required()
 	for _, a := range k.workload.Axes {
-		if a.Axis != study.AxisClock && a.Key != "" && a.Usual != "" {
+		if a.Axis != study.AxisClock && a.Key != "" && k.usual(a) != "" {
 			keys = append(keys, a.Key)
 		}
 	}
@@ -79,7 +93,7 @@ func (k *kind) axisKeys() []string {
 func (m mapping) refuse() {
 	for key, why := range m.r.kind.refused {
 		if n, ok := m.get(key); ok {
-			m.r.fail(n, "%s does not apply to studies of %s: %s; remove it", key, m.r.kind.workload.Name, why)
+			m.r.fail(n, "%s does not apply to %s: %s; remove it", key, m.r.kind.title(), why)
 		}
 	}
 }

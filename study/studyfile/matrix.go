@@ -28,8 +28,8 @@ func (r *reader) matrix(n ast.Node) {
 	for _, a := range r.kind.workload.Axes {
 		switch {
 		case a.Axis == study.AxisClock: // its key, like that of sessions, is not in the matrix
-		case a.Usual != "" && !m.has(a.Key):
-			r.study.Matrix[a.Axis] = []string{a.Usual}
+		case r.kind.usual(a) != "" && !m.has(a.Key):
+			r.study.Matrix[a.Axis] = []string{r.kind.usual(a)}
 		default:
 			r.study.Matrix[a.Axis] = axis(m, a.Key, func(n ast.Node) (string, string) {
 				word := r.kind.values[a.Axis](r, n)
@@ -109,6 +109,10 @@ var congestionControls = []string{"cubic", "reno", "bbr", "bic", "cdg", "dctcp",
 
 func (r *reader) congestion(n ast.Node) string {
 	return r.word(n, "congestion control", congestionControls)
+}
+
+func (r *reader) sack(n ast.Node) string {
+	return r.word(n, "setting of tcp_sack", []string{study.SACKOn, study.SACKOff})
 }
 
 const maxInitCwnd = 1000 // segments

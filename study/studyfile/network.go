@@ -15,7 +15,7 @@ import (
 
 var (
 	linkKeys   = []string{"rate", "trace", "delay", "jitter", "reorder", "loss", "gilbert_elliott", "queue"}
-	accessKeys = append([]string{"name", "rtt", "ride", "up", "down"}, linkKeys...)
+	accessKeys = append([]string{"name", "rtt", "shared", "ride", "up", "down"}, linkKeys...)
 	pathKeys   = append([]string{"source", "note", "access", "events"}, accessKeys...)
 )
 
@@ -121,10 +121,16 @@ func (r *reader) access(m mapping, name string) network.Access {
 			}
 		}
 	}
+	a := network.Access{Name: name}
 	if n, ok := m.get("ride"); ok {
-		return r.ride(n, name, up, down)
+		a = r.ride(n, name, up, down)
+	} else {
+		a.Up, a.Down = up.complete(), down.complete()
 	}
-	return network.Access{Name: name, Up: up.complete(), Down: down.complete()}
+	if n, ok := m.get("shared"); ok {
+		a.Shared = r.boolean(n, "shared")
+	}
+	return a
 }
 
 // ride reads an access link that follows a ride, from a file in the study's folder or relative to it.

@@ -21,7 +21,7 @@ const (
 
 func (r *reader) options(n ast.Node, o *study.Options) {
 	m, ok := r.mapping(n, "options", "dns", "late_limit", "taken_limit", "retries", "timeout", "think_time", "fallback",
-		"server_wait", "origin_rtt", "freeze", "cpu", "tcp_rmem", "tcp_wmem")
+		"server_wait", "origin_rtt", "freeze", "tear_down", "cpu", "tcp_rmem", "tcp_wmem")
 	if !ok {
 		return
 	}
@@ -53,6 +53,9 @@ func (r *reader) options(n ast.Node, o *study.Options) {
 	}
 	if n, ok := m.get("freeze"); ok {
 		o.Freeze = r.boolean(n, "freeze")
+	}
+	if n, ok := m.get("tear_down"); ok {
+		o.TearDown = r.boolean(n, "tear_down")
 	}
 	if n, ok := m.get("cpu"); ok {
 		o.CPU = r.cpu(n)

@@ -1,6 +1,7 @@
 package studyfile
 
 import (
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -29,7 +30,9 @@ var pages = kind{
 		study.AxisClientWindow: func(r *reader, n ast.Node) string { return r.window(n, study.AxisClientWindow) },
 		study.AxisServerWindow: func(r *reader, n ast.Node) string { return r.window(n, study.AxisServerWindow) },
 		study.AxisTCPWindow:    func(r *reader, n ast.Node) string { return r.window(n, study.AxisTCPWindow) },
+		study.AxisTCPSACK:      (*reader).sack,
 		study.AxisHint:         func(r *reader, n ast.Node) string { return r.word(n, "hint", study.Hints()) },
+		study.AxisTLS:          func(r *reader, n ast.Node) string { return r.word(n, "TLS version", study.TLSVersions()) },
 	},
 	selected: map[study.Axis]func(*reader, ast.Node) (string, bool){
 		study.AxisStrategy:     (*reader).selectedStrategy,
@@ -62,6 +65,10 @@ func pageDefaults() study.Options {
 func (r *reader) site(n ast.Node) string {
 	ref, ok := r.text(n, "a site")
 	if !ok {
+		return ""
+	}
+	if strings.Contains(ref, "://") {
+		r.fail(n, "%.200q is a URL, which only the live clock loads; write clock: live, or record the site ('wiretime site record') and name it", ref)
 		return ""
 	}
 	if err := r.words.SiteKnown(ref); err != nil {

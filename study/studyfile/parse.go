@@ -55,7 +55,7 @@ const (
 // The error is of type Errors and lists every mistake, each with its line and column, the
 // nearest valid word, and what to do.
 func Parse(file string, src []byte, v Vocabulary) (*study.Study, error) {
-	r := &reader{file: file, words: v, study: &study.Study{Seed: 1, Keep: study.KeepAll, Source: src}}
+	r := &reader{file: file, of: "study", parts: "a name, repeats and a matrix", words: v, study: &study.Study{Seed: 1, Keep: study.KeepAll, Source: src}}
 	if body := r.parse(src); body != nil {
 		if r.top(body); len(r.errs) == 0 {
 			return r.study, nil
@@ -68,6 +68,8 @@ func Parse(file string, src []byte, v Vocabulary) (*study.Study, error) {
 // method that returns ok = false has recorded why.
 type reader struct {
 	file    string
+	of      string // what the file holds: a study or a schedule
+	parts   string // that it must have, for people
 	words   Vocabulary
 	kind    *kind             // set before anything that depends on it is read
 	metrics map[string]string // units of the kind's metrics by name
@@ -127,10 +129,11 @@ func (r *reader) top(body ast.Node) {
 		r.quick(n)
 	}
 	// Tables and claims refer to cells, which are known only if there is no error so far.
-	if n, ok := m.get("published"); ok && len(r.errs) == 0 {
+	known := len(r.errs) == 0
+	if n, ok := m.get("published"); ok && known {
 		r.published(n)
 	}
-	if n, ok := m.get("claims"); ok && len(r.errs) == 0 {
+	if n, ok := m.get("claims"); ok && known {
 		r.claims(n)
 	}
 	if len(r.errs) == 0 && len(s.Cells(nil)) > maxLoads/s.Repeats {
@@ -145,8 +148,12 @@ func (r *reader) clocks(m mapping, n ast.Node) []string {
 		return []string{r.word(n, "clock", study.Clocks())}
 	}
 	for _, item := range list.Values {
-		if len(list.Values) > 1 && item.GetToken().Value == study.ClockAuto {
+		switch word := item.GetToken().Value; {
+		case len(list.Values) < 2:
+		case word == study.ClockAuto:
 			r.fail(item, "auto cannot be combined with other clocks; write clock: auto, or clock: [real, virtual] for both")
+		case word == study.ClockLive:
+			r.fail(item, "live cannot be combined with other clocks, which cannot load a URL; write clock: live")
 		}
 	}
 	return axis(m, "clock", r.wordOf("clock", study.Clocks()))

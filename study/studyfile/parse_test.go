@@ -70,8 +70,8 @@ var builtinWords = Vocabulary{
 	Loaders:   []string{"chromium", "fetch", "builtin", "firefox"},
 	SiteKnown: func(string) error { return nil },
 	Strategy:  func(word string) (string, error) { return word, nil },
-	Servers:   []string{"caddy", "nginx", "h2o", "apache2", "node-spdy", "netty"},
-	Metrics: map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms", "headers": "B", "headers_plain": "B", "request_headers": "B",
+	Servers:   []string{"caddy", "nginx", "h2o", "apache2", "node-spdy", "netty", "jetty"},
+	Metrics: map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms", "headers": "B", "headers_plain": "B", "request_headers": "B", "bytes_up": "B", "bytes_down": "B", "connections": "connections", "ttfb": "ms",
 		"request_headers_plain": "B", "response_headers": "B", "response_headers_plain": "B", "plt_clear": "ms"},
 	UploadMetrics: words.UploadMetrics,
 	Windows: Windows{
@@ -133,6 +133,7 @@ matrix:
       queue: 64kB
       up: {rate: 900kbit, loss: 0.5, queue: 50 packets}
     - {name: by-bus, ride: bus.csv, loss: 1%, up: {queue: 9kB}}
+    - {name: hub, shared: true, rate: 1mbit, queue: 50 packets, down: {delay: 10ms}}
     - name: two-ways
       access:
         - {name: wlan, trace: made.trace, delay: 10ms}
@@ -161,6 +162,7 @@ options:
   server_wait: recorded
   origin_rtt: recorded
   freeze: true
+  tear_down: true
   cpu: {parse: 20us, style: 10us, script: 100us, scale: 4.5}
   tcp_rmem: [1, 2, 3]
   tcp_wmem: [4, 4, 4]
@@ -199,9 +201,9 @@ func TestParseReadsEveryKey(t *testing.T) {
 		Name: "whole", Title: "All keys", Description: "Two lines\nof text\n", Seed: 1<<64 - 1,
 		Workload: study.Pages(),
 		Matrix: map[study.Axis][]string{
-			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "two-ways"},
+			study.AxisSite: {"world-flags", "world-flags@4"}, study.AxisProtocol: {"h2", "h3"}, study.AxisNetwork: {"cable", "mine", "by-bus", "hub", "two-ways"},
 			study.AxisLoader: {"chromium"}, study.AxisCongestion: {"cubic", "reno"}, study.AxisInitCwnd: {"4", "10"}, study.AxisClock: {study.ClockVirtual, study.ClockReal},
-			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn}, study.AxisLoad: {"1"}, study.AxisHint: {study.HintNone},
+			study.AxisVisit: {study.VisitZeroRTT, study.VisitCold, study.VisitConnected}, study.AxisStrategy: {"parallel-6", study.StrategyBrowser}, study.AxisServer: {"nginx", "mine", study.ServerOwn}, study.AxisLoad: {"1"}, study.AxisHint: {study.HintNone}, study.AxisTCPSACK: {study.SACKOn}, study.AxisTLS: {study.TLS13},
 			study.AxisTCPWindow: {study.WindowDefault}, study.AxisClientWindow: {study.WindowDefault}, study.AxisServerWindow: {study.WindowDefault},
 		},
 		Networks: []network.Path{cable, {
@@ -217,6 +219,12 @@ func TestParseReadsEveryKey(t *testing.T) {
 			Access: []network.Access{{Name: "access", Ride: ride,
 				Up:   network.Link{Rate: 1_000_000, Delay: 50 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 9_000}},
 				Down: network.Link{Rate: 4_000_000, Delay: 30 * time.Millisecond, Loss: network.Loss{Rate: 0.01}, Queue: network.Queue{Bytes: 125_000}},
+			}},
+		}, {
+			Name: "hub",
+			Access: []network.Access{{Name: "access", Shared: true,
+				Up:   network.Link{Rate: 1_000_000, Queue: network.Queue{Packets: 50}},
+				Down: network.Link{Rate: 1_000_000, Delay: 10 * time.Millisecond, Queue: network.Queue{Packets: 50}},
 			}},
 		}, {
 			Name: "two-ways",
@@ -239,7 +247,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 			{Name: "other", Command: []string{"other", "with blanks", "{folder}"}, Protocols: []string{"http/1.1"}},
 		},
 		Options: study.Options{DNS: study.DNSInstant, LateLimit: study.Late{P99: 500 * time.Microsecond}, TakenLimit: 0.03, Timeout: 10 * time.Second, ThinkTime: 1500 * time.Millisecond, Fallback: study.FallbackH2,
-			ServerWait: true, OriginRTT: true, Freeze: true,
+			ServerWait: true, OriginRTT: true, Freeze: true, TearDown: true,
 			CPU:     study.CPU{Parse: 20 * time.Microsecond, Style: 10 * time.Microsecond, Script: 100 * time.Microsecond, Scale: 4.5},
 			TCPRmem: [3]int{1, 2, 3}, TCPWmem: [3]int{4, 4, 4}},
 		Quick: study.Quick{Repeats: 2, Only: []study.Selection{

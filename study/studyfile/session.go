@@ -26,6 +26,9 @@ func (r *reader) session(n ast.Node) {
 	if visits := r.study.Matrix[study.AxisVisit]; slices.Contains(visits, study.VisitCold) {
 		r.fail(n, "only the first load of a session is cold; write under visits how the others find the client, as in visits: [cached]")
 	}
+	if r.study.Options.TearDown {
+		r.fail(n, "the loads of a session share its client, whose connections the option tear_down closes; remove one of the two")
+	}
 	if s.Every > 0 && slices.ContainsFunc(r.study.Networks, handsOver) {
 		r.fail(n, "every cannot be combined with a network that has handovers; remove every, or the handovers")
 	}

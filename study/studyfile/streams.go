@@ -2,6 +2,7 @@ package studyfile
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -24,15 +25,23 @@ var streams = kind{
 		study.AxisLinkDelay:     (*reader).linkDelay,
 		study.AxisLoss:          (*reader).linkLoss,
 		study.AxisReconnections: (*reader).reconnections,
-		study.AxisPlayer:        func(r *reader, n ast.Node) string { return r.word(n, "player", r.words.Players) },
-		study.AxisCongestion:    (*reader).congestion,
-		study.AxisInitCwnd:      (*reader).initcwnd,
-		study.AxisTransport:     func(r *reader, n ast.Node) string { return r.word(n, "transport", r.words.Transports) },
-		study.AxisStrategy:      (*reader).handoverStrategy,
+		study.AxisLossDirection: func(r *reader, n ast.Node) string {
+			return r.word(n, "direction of loss", []string{study.LossBoth, study.LossDown})
+		},
+		study.AxisDelayVariation: func(r *reader, n ast.Node) string {
+			return r.word(n, "variation of the delay", []string{study.VariationDrawn, study.VariationNone})
+		},
+		study.AxisParallel:   (*reader).parallel,
+		study.AxisTCPSACK:    (*reader).sack,
+		study.AxisPlayer:     func(r *reader, n ast.Node) string { return r.word(n, "player", r.words.Players) },
+		study.AxisCongestion: (*reader).congestion,
+		study.AxisInitCwnd:   (*reader).initcwnd,
+		study.AxisTransport:  func(r *reader, n ast.Node) string { return r.word(n, "transport", r.words.Transports) },
+		study.AxisStrategy:   (*reader).handoverStrategy,
+		study.AxisRebinding:  (*reader).rebinding,
 		study.AxisManager: func(r *reader, n ast.Node) string {
 			return r.word(n, "manager", []string{study.ManagerPlanned, study.ManagerNode})
 		},
-		study.AxisRebinding: (*reader).rebinding,
 	},
 	selected: map[study.Axis]func(*reader, ast.Node) (string, bool){
 		study.AxisLinkDelay: (*reader).selectedDelay,
@@ -50,6 +59,7 @@ var streams = kind{
 		"session":   "each stream has a client of its own",
 		"hints":     "a stream has no resources to announce",
 
+		"tls":            "transports use TLS 1.3, or none",
 		"tcp_windows":    "set the buffers in options, as in options: {tcp_rmem: [4096, 131072, 6291456]}",
 		"client_windows": "transports use their own windows",
 		"server_windows": "transports use their own windows",
@@ -59,6 +69,7 @@ var streams = kind{
 		"fallback":    "a stream has a single transport",
 		"server_wait": "media are not recordings",
 		"origin_rtt":  "media have a single server",
+		"tear_down":   "a stream has no metric that counts it",
 		"freeze":      "a stream has no scripts that ask for the time",
 		"cpu":         "a player costs no processor time",
 	},
@@ -145,6 +156,18 @@ func (r *reader) linkLoss(n ast.Node) string {
 func (r *reader) reconnections(n ast.Node) string {
 	count, ok := r.integer(n, "reconnections", 0, maxLoads)
 	return r.onLink(n, study.AxisReconnections, study.Link{Delay: r.someDelay(), Reconnections: count}, ok)
+}
+
+// maxParallel is the number of streams that SCTP and QUIC have for each resolution
+// (transport.StreamsPerResolution).
+const maxParallel = 4
+
+func (r *reader) parallel(n ast.Node) string {
+	requests, ok := r.integer(n, "number of requests at once", 1, maxParallel)
+	if !ok {
+		return ""
+	}
+	return strconv.Itoa(requests)
 }
 
 // someDelay returns the first link delay of the matrix.

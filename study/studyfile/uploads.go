@@ -29,6 +29,7 @@ var uploads = kind{
 		study.AxisTCPWindow:    pages.values[study.AxisTCPWindow],
 		study.AxisClientWindow: pages.values[study.AxisClientWindow],
 		study.AxisServerWindow: pages.values[study.AxisServerWindow],
+		study.AxisTLS:          pages.values[study.AxisTLS],
 	},
 	selected: pages.selected,
 	check: func(r *reader, matrix ast.Node) {
@@ -46,6 +47,7 @@ var uploads = kind{
 		"fallback":    "an upload has a single protocol",
 		"server_wait": "a sink was not recorded",
 		"origin_rtt":  "a sink has a single origin",
+		"tear_down":   "an upload has no metric that counts it",
 		"freeze":      "the page that uploads does not ask for the time",
 		"cpu":         "an upload is not parsed",
 	},

@@ -62,7 +62,7 @@ func (r *reader) parse(src []byte) ast.Node {
 		return nil
 	}
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		r.failAt(1, 1, "the file is empty; a study has a name, repeats and a matrix")
+		r.failAt(1, 1, "the file is empty; a %s has %s", r.of, r.parts)
 		return nil
 	}
 	if len(file.Docs) > 1 {
@@ -70,7 +70,7 @@ func (r *reader) parse(src []byte) ast.Node {
 		if start := file.Docs[1].Start; start != nil {
 			line, column = start.Position.Line, start.Position.Column
 		}
-		r.failAt(line, column, "a second document begins here; keep one study per file")
+		r.failAt(line, column, "a second document begins here; keep one %s per file", r.of)
 		return nil
 	}
 	body := file.Docs[0].Body

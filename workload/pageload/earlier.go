@@ -13,7 +13,7 @@ import (
 // state that the order asks for. It loads the same pages over the same path, with other
 // losses and jitter. It returns a record only if the visit did not go well.
 func (r *loading) visitEarlier(ctx context.Context) (*Record, error) {
-	record, err := r.visit(ctx, earlierSeed(r.Seed), 0)
+	record, err := r.visit(ctx, earlierSeed(r.Seed), r.From)
 	if err != nil {
 		return nil, err
 	}

@@ -7,30 +7,17 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/site"
 )
 
-// browse loads the site's page, and then its further pages one after the other, or its tabs
-// at the same moment.
+// browse loads the site's page, and then carries out its journey or opens its tabs.
 func (r *loading) browse(ctx context.Context) (*capture.HAR, capture.Timing, error) {
-	var urls []string
-	for _, page := range append(append([]string{r.Site.Page}, r.Site.Journey...), r.Site.Tabs...) {
-		url, err := r.terms.Protocol.URL(page)
-		if err != nil {
-			return nil, unknownTiming, err
-		}
-		urls = append(urls, url)
-	}
 	if len(r.Site.Tabs) > 0 {
-		together, ok := r.Session.(Together)
-		if !ok {
-			return nil, unknownTiming, fmt.Errorf("the loader cannot open the site's %d pages at the same moment: it has one tab", len(urls))
-		}
-		limited, cancel := r.limit(ctx)
-		defer cancel()
-		return together.LoadTogether(limited, urls)
+		return r.openTogether(ctx)
 	}
 	var j journey
-	for i, url := range urls {
+	entries := append([]string{r.Site.Page}, r.Site.Journey...)
+	for i, entry := range entries {
 		if i > 0 && r.ThinkTime > 0 {
 			select {
 			case <-time.After(r.ThinkTime):
@@ -39,17 +26,55 @@ func (r *loading) browse(ctx context.Context) (*capture.HAR, capture.Timing, err
 			}
 		}
 		limited, cancel := r.limit(ctx)
-		har, timing, err := r.Session.Load(limited, url)
+		har, timing, err := r.goOn(limited, i, entry)
 		cancel()
 		j.add(har, timing)
-		if err != nil && len(urls) > 1 {
-			err = fmt.Errorf("page %d of the journey's %d: %w", i+1, len(urls), err)
+		if err != nil && len(entries) > 1 {
+			err = fmt.Errorf("page %d of the journey's %d: %w", i+1, len(entries), err)
 		}
 		if err != nil {
 			return j.har, j.timing, err
 		}
 	}
 	return j.har, j.timing, nil
+}
+
+// goOn visits a page of the journey or carries out a step of it. Entries are numbered from 1; 0 is the site's page.
+func (r *loading) goOn(ctx context.Context, number int, entry string) (*capture.HAR, capture.Timing, error) {
+	if step, is, _ := site.ParseStep(entry); is {
+		actor, ok := r.Session.(Actor)
+		if !ok {
+			return nil, unknownTiming, fmt.Errorf("%s: the loader can neither click nor scroll", entry)
+		}
+		if step.Click != "" {
+			return actor.Click(ctx, number, step.Click)
+		}
+		return actor.Scroll(ctx, number, step.Scroll)
+	}
+	url, err := r.terms.Protocol.URL(entry)
+	if err != nil {
+		return nil, unknownTiming, err
+	}
+	return r.Session.Load(ctx, url)
+}
+
+// openTogether opens the site's page and its tabs at the same moment.
+func (r *loading) openTogether(ctx context.Context) (*capture.HAR, capture.Timing, error) {
+	var urls []string
+	for _, page := range append([]string{r.Site.Page}, r.Site.Tabs...) {
+		url, err := r.terms.Protocol.URL(page)
+		if err != nil {
+			return nil, unknownTiming, err
+		}
+		urls = append(urls, url)
+	}
+	together, ok := r.Session.(Together)
+	if !ok {
+		return nil, unknownTiming, fmt.Errorf("the loader cannot open the site's %d pages at the same moment: it has one tab", len(urls))
+	}
+	limited, cancel := r.limit(ctx)
+	defer cancel()
+	return together.LoadTogether(limited, urls)
 }
 
 func (r *loading) limit(ctx context.Context) (context.Context, context.CancelFunc) {

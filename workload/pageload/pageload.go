@@ -12,6 +12,7 @@ import (
 	"wiretime/protocol"
 	"wiretime/server"
 	"wiretime/site"
+	"wiretime/study"
 	"wiretime/window"
 	"wiretime/workload"
 )
@@ -32,9 +33,12 @@ type Order struct {
 	Template server.Template // a server of the study's own; the zero value: none
 	Path     network.Path
 	Seed     uint64 // of the path's loss and jitter
-	TCP      lab.TCPOptions
-	Timeout  time.Duration // of each page
-	Comment  string        // goes into the capture's header
+	// From is the path's time at which the load begins; in a session of several loads, the first one.
+	From    time.Duration `json:",omitzero"`
+	TCP     lab.TCPOptions
+	Timeout time.Duration // of each page
+	Comment string        // goes into the capture's header
+	URL     string        `json:",omitempty"` // of a real page, on the live clock; empty: the site's page
 
 	Visit    string // capture.ParseVisit's word; empty: cold
 	Place    Place  `json:",omitzero"` // in a browser session
@@ -50,6 +54,10 @@ type Order struct {
 	// Freeze has scripts find the time at which the site was recorded, and the same random
 	// numbers in every load. The own loaders run none.
 	Freeze bool
+	// TLS is the version of TLS, a value of study.AxisTLS; empty: study.TLS13.
+	TLS string `json:",omitempty"`
+	// TearDown has the client close its connections over the path, before the capture ends.
+	TearDown bool `json:",omitempty"`
 	// Hint is how the server announces resources, a value of study.AxisHint; empty: it does not.
 	Hint string `json:",omitempty"`
 }
@@ -60,7 +68,8 @@ type Terms struct {
 	Server   server.Kind // the zero value is Wiretime's own
 	// Warm is what the client keeps of an earlier visit. Unless it is zero, that visit is
 	// carried out first, over the same path.
-	Warm capture.Warm
+	Warm  capture.Warm
+	TLS12 bool // the server speaks TLS 1.2 instead of 1.3
 	// ClientWindow and ServerWindow are nil for the stack's default.
 	ClientWindow, ServerWindow *window.Receiver
 }
@@ -70,6 +79,7 @@ func (o *Order) Terms() (t Terms, err error) {
 	if t.Protocol, err = protocol.Lookup(o.Protocol); err != nil {
 		return t, err
 	}
+	t.TLS12 = o.TLS == study.TLS12
 	switch o.Server {
 	case "", server.Own:
 	case o.Template.Name:
@@ -114,6 +124,8 @@ type Record struct {
 	// Began is the time from the start of the browser session's first load to the start of this one; nil
 	// for a load that has a session to itself.
 	Began *time.Duration `json:",omitempty"`
+	// Live describes a load on the live clock; nil for others.
+	Live *evidence.Live `json:",omitempty"`
 }
 
 // ReadFiles implements workload.Outcome.

@@ -14,6 +14,7 @@ import (
 	"wiretime/capture"
 	"wiretime/evidence"
 	"wiretime/lab"
+	"wiretime/network"
 	"wiretime/protocol"
 )
 
@@ -27,6 +28,7 @@ type loading struct {
 	leave  func() error          // closes the loader's session, once
 	got    map[string]bool       // the URLs of what earlier visits received whole; nil: their cache is not kept
 	spdy   evidence.Announced    // windows of the SPDY connections so far
+	last   bool                  // no visit follows the present one
 }
 
 // Run carries out a load. An error means that the lab itself failed and no record could be
@@ -43,7 +45,8 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (record *Record, err error)
 		r.hosts.Resolve(r.names) // and count anew
 	}
 	if record == nil && err == nil {
-		record, err = r.visit(ctx, load.Seed, 0)
+		r.last = true
+		record, err = r.visit(ctx, load.Seed, load.From)
 	}
 	if err != nil {
 		return nil, err
@@ -131,16 +134,39 @@ func (r *loading) visit(ctx context.Context, seed uint64, from time.Duration) (*
 		programs = append(programs, session.Process())
 	}
 	record := &Record{}
-	report, err := r.hosts.Run(ctx, lab.Task{Seed: seed, From: from, Comment: r.Comment, Programs: programs, Do: func(ctx context.Context, _ lab.Progress) (err error) {
+	task := lab.Task{Seed: seed, From: from, Comment: r.Comment, Programs: programs}
+	tearsDown := r.TearDown && r.last
+	if tearsDown {
+		task.Quiet = farewell(r.Path)
+	}
+	task.Do = func(ctx context.Context, _ lab.Progress) (err error) {
 		watched, done := whileServed(ctx, r.origin)
 		record.HAR, record.Timing, err = r.browse(watched)
+		if err == nil && tearsDown {
+			err = r.leave()
+		}
 		return done(err)
-	}})
+	}
+	report, err := r.hosts.Run(ctx, task)
 	if err != nil {
 		return nil, err
 	}
 	record.Report = *report
 	return record, nil
+}
+
+// farewell returns how long the hosts must be silent on a path before the client's and the server's last packets can
+// be taken to have arrived: its longest round trip, and a second in which what was lost is sent again.
+func farewell(p network.Path) time.Duration {
+	var longest, far time.Duration
+	for i := range p.Access {
+		up, down := p.Access[i].Up, p.Access[i].Down
+		longest = max(longest, up.Delay+down.Delay+4*(up.Jitter+down.Jitter))
+	}
+	for _, delay := range p.Far {
+		far = max(far, 2*delay)
+	}
+	return longest + far + time.Second
 }
 
 // keepFrames writes the session's frame log, if it has one.

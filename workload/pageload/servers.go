@@ -90,6 +90,7 @@ func (r *loading) serve(ctx context.Context, hosts map[string]netip.Addr) (origi
 		Resume:       r.terms.Warm.Sessions,
 		EarlyData:    r.terms.Warm.EarlyData,
 		Fallback:     r.Fallback,
+		TLS12:        r.terms.TLS12,
 		Windows:      r.terms.ServerWindow,
 	})
 	return ownServer{own}, err

@@ -32,6 +32,16 @@ type Together interface {
 	LoadTogether(ctx context.Context, urls []string) (*capture.HAR, capture.Timing, error)
 }
 
+// Actor is a Session that can carry out steps on the page that it has loaded.
+type Actor interface {
+	// Click clicks on the first element that the selector finds, and Scroll scrolls down by so many CSS pixels, or to the
+	// page's end if they are 0. The step has that number in the site's journey, from 1. Both return when all that
+	// it causes has arrived. Their HAR has one page, which begins with the step and has its words as its title, or is
+	// that which the step leads to; none if the step caused no request. Figures that the step does not have are 0.
+	Click(ctx context.Context, number int, selector string) (*capture.HAR, capture.Timing, error)
+	Scroll(ctx context.Context, number, pixels int) (*capture.HAR, capture.Timing, error)
+}
+
 // Framed is a Session that may write down the frames of its protocol.
 type Framed interface {
 	// FrameLog returns the log so far, as qlog's JSON-SEQ, or nil for a session without one.

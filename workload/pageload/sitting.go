@@ -61,9 +61,9 @@ func (s *Sitting) Load(ctx context.Context, load Load) (*Record, error) {
 	} else {
 		s.began = time.Now()
 	}
-	began, from := time.Since(s.began), time.Duration(0)
+	began, from := time.Since(s.began), s.From
 	if s.Place.Every > 0 {
-		from = began
+		from += began
 	}
 	record, err := s.visitUnless(ctx, unfit, from)
 	if err != nil {

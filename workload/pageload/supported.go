@@ -15,7 +15,7 @@ func (b *bound) supported() (program, why string) {
 	if why := b.protocol.NoBrowser; why != "" && IsBrowser(b.cell.By()) {
 		return "", why
 	}
-	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs, b.checkHint} {
+	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs, b.checkSteps, b.checkHint, b.checkTLS, b.checkSACK} {
 		if why := check(); why != "" {
 			return "", why
 		}
@@ -54,26 +54,46 @@ func (b *bound) checkVisit() string {
 	return ""
 }
 
-// sequential is the strategy that leaves no connection open.
-const sequential = "sequential"
+// checkSACK returns why selective acknowledgements cannot be switched off.
+func (b *bound) checkSACK() string {
+	visit := b.cell.On(study.AxisVisit)
+	switch {
+	case b.cell.On(study.AxisTCPSACK) != study.SACKOff:
+		return ""
+	case b.protocol.Transport != "tcp":
+		return fmt.Sprintf("tcp_sack over %s: it does not run over TCP, and its acknowledgements are always selective", b.protocol.Name)
+	case study.KeepsConnections(visit):
+		return fmt.Sprintf("tcp_sack with visit %s: the connections are open before the load, so its capture does not show whether they have it", visit)
+	}
+	return ""
+}
+
+// checkSteps returns why the loader cannot carry out the steps of the site's journey.
+func (b *bound) checkSteps() string {
+	if loader := b.cell.By(); b.site.HasSteps() && loader != Chromium && loader != Builtin {
+		return fmt.Sprintf("the loader %s can neither click nor scroll, as the site's journey asks for; use %s or %s", loader, Chromium, Builtin)
+	}
+	return ""
+}
 
 // checkStrategy returns why connections cannot be used as the cell asks.
 func (b *bound) checkStrategy() string {
 	name := b.cell.On(study.AxisStrategy)
-	switch {
-	case name == study.StrategyBrowser:
+	if name == study.StrategyBrowser {
 		return ""
-	case b.cell.By() != Builtin:
+	}
+	if b.cell.By() != Builtin {
 		return fmt.Sprintf("the loader %s uses connections in its own way only; use %s", b.cell.By(), Builtin)
-	case study.KeepsConnections(b.cell.On(study.AxisVisit)) && name == sequential:
-		return fmt.Sprintf("strategy %s after a visit that leaves connections open: each request has a connection of its own", name)
 	}
 	strategy, err := session.ParseStrategy(name)
 	if err == nil {
 		err = strategy.Supports(b.protocol)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err.Error()
+	case study.KeepsConnections(b.cell.On(study.AxisVisit)) && strategy.Separate():
+		return fmt.Sprintf("strategy %s after a visit that leaves connections open: each request has a connection of its own", name)
 	}
 	return ""
 }

@@ -78,6 +78,9 @@ type bound struct {
 // Bind implements workload.Workload.
 func (Workload) Bind(c study.Cell, seed uint64, s workload.Setting) (j workload.Job, err error) {
 	b := &bound{Setting: s, cell: c, seed: seed}
+	if c.Clock() == study.ClockLive {
+		return b.bindLive()
+	}
 	if b.site = s.Sites[c.Subject()]; b.site == nil {
 		return j, fmt.Errorf("site %s was not opened", c.Subject())
 	}
@@ -93,8 +96,8 @@ func (Workload) Bind(c study.Cell, seed uint64, s workload.Setting) (j workload.
 	j = workload.Job{
 		Order: b.order, Site: b.site, Scheme: b.protocol.Scheme, Estimate: b.estimate(), Capture: captureSize(b.site), Guest: b.guest(), Headline: "onload",
 		Evidence: evidence.Evidence{
-			Protocol: c.Over(), Visit: b.visit(), First: b.place().Load == 1, Fallback: b.fallback(), NoServerLog: b.foreign() && !b.server.Logs,
-			Windows: b.windows,
+			Protocol: c.Over(), Visit: b.visit(), First: b.place().Load == 1, Fallback: b.fallback(), TearDown: b.Options.TearDown, NoServerLog: b.foreign() && !b.server.Logs,
+			Windows: b.windows, TLS: b.wantedTLS(), NoSACK: c.On(study.AxisTCPSACK) == study.SACKOff,
 		},
 	}
 	j.Program, j.Unsupported = b.supported()
@@ -147,14 +150,14 @@ func (b *bound) fallback() string {
 func (b *bound) order(id string) workload.Order {
 	c, o := b.cell, b.Options
 	return &Order{
-		Loader: c.By(), Protocol: c.Over(), Server: c.On(study.AxisServer), Template: b.template, Path: c.Network, Seed: b.seed,
-		TCP:     lab.TCPOptions{Congestion: c.On(study.AxisCongestion), InitCwnd: c.InitCwnd(), Window: b.windows.TCP},
+		Loader: c.By(), Protocol: c.Over(), Server: c.On(study.AxisServer), Template: b.template, Path: c.Network, Seed: b.seed, From: b.From,
+		TCP:     lab.TCPOptions{Congestion: c.On(study.AxisCongestion), InitCwnd: c.InitCwnd(), Window: b.windows.TCP, NoSACK: c.On(study.AxisTCPSACK) == study.SACKOff},
 		Timeout: o.Timeout,
 		CPU:     page.CPU{ParsePerKB: o.CPU.Parse, StylePerKB: o.CPU.Style, ScriptPerKB: o.CPU.Script, Scale: o.CPU.Scale},
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, c.Key(), b.seed),
 		Visit:   c.On(study.AxisVisit), Place: b.place(), Strategy: c.On(study.AxisStrategy), ThinkTime: o.ThinkTime, Fallback: b.fallback(),
 		ClientWindow: orderedWindow(c, study.AxisClientWindow), ServerWindow: orderedWindow(c, study.AxisServerWindow),
-		ServerWait: o.ServerWait, Freeze: o.Freeze, Hint: b.hint(),
+		ServerWait: o.ServerWait, Freeze: o.Freeze, TearDown: o.TearDown, Hint: b.hint(), TLS: b.oldTLS(),
 	}
 }
 
@@ -211,12 +214,15 @@ func (*Record) Workload() workload.Workload { return Workload{} }
 
 // Collect implements workload.Outcome.
 func (r *Record) Collect(left *evidence.Evidence) {
-	left.HAR, left.Timing, left.Announced = r.HAR, r.Timing, r.Announced
+	left.HAR, left.Timing, left.Announced, left.Live = r.HAR, r.Timing, r.Announced, r.Live
 }
 
 // Values implements workload.Outcome.
 func (r *Record) Values() map[string]float64 {
-	values := map[string]float64{dnsQueries.Name: float64(r.DNSQueries)}
+	values := map[string]float64{}
+	if r.Live == nil {
+		values[dnsQueries.Name] = float64(r.DNSQueries)
+	}
 	if r.Began != nil {
 		values[sessionTime.Name] = r.Began.Seconds() * 1000
 	}

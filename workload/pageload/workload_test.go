@@ -98,6 +98,9 @@ func TestUnsupportedVisits(t *testing.T) {
 		{Builtin, "h2", study.VisitConnected, "pipelined", 0, "only HTTP/1.1 has pipelining"},
 		{Builtin, "spdy/3", study.VisitResumed, "parallel-2", 0, ""},
 		{Builtin, "h3", study.VisitConnected, "sequential", 0, "each request has a connection of its own"},
+		{Builtin, "https/1.1", study.VisitAgain, "threads-4", 0, "each request has a connection of its own"},
+		{Builtin, "https/1.1", study.VisitResumed, "threads", 0, ""},
+		{Chromium, "https/1.1", study.VisitCold, "threads", 0, "the loader chromium uses connections in its own way only; use builtin"},
 		{Builtin, "h3", study.VisitConnected, "keep-alive", 0, ""},
 		{Builtin, "h2", study.VisitAgain, "sequential", 0, "each request has a connection of its own"},
 		{Builtin, "spdy/3", study.VisitReload, study.StrategyBrowser, 0, ""},
@@ -113,6 +116,30 @@ func TestUnsupportedVisits(t *testing.T) {
 		j := bind(t, workload.Setting{}, &page, map[study.Axis]string{study.AxisProtocol: c.protocol, study.AxisLoader: c.loader, study.AxisVisit: c.visit, study.AxisStrategy: c.strategy})
 		if why := j.Unsupported; (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%+v: %q", c, why)
+		}
+	}
+}
+
+// TestUnsupportedTLS asks of protocols and servers whether they have TLS 1.2.
+func TestUnsupportedTLS(t *testing.T) {
+	for _, c := range []struct{ protocol, server, version, why, wanted string }{
+		{"https/1.1", server.Own, study.TLS12, "", "TLS 1.2"},
+		{"spdy/2", server.Own, study.TLS12, "", "TLS 1.2"},
+		{"h2", server.Own, study.TLS12, "", "TLS 1.2"},
+		{"h2", server.Own, study.TLS13, "", "TLS 1.3"},
+		{"h3", server.Own, study.TLS13, "", "TLS 1.3"},
+		{"http/1.1", server.Own, study.TLS13, "", ""},
+		{"http/1.1", server.Own, study.TLS12, "it has no TLS", ""},
+		{"h3", server.Own, study.TLS12, "QUIC has TLS 1.3 alone", "TLS 1.3"},
+		{"h2", "nginx", study.TLS12, "the server nginx is set up for TLS 1.3 alone", ""},
+	} {
+		j := bind(t, workload.Setting{}, flags(t), map[study.Axis]string{study.AxisProtocol: c.protocol, study.AxisLoader: Builtin, study.AxisServer: c.server, study.AxisTLS: c.version})
+		if (j.Unsupported == "") != (c.why == "") || !strings.Contains(j.Unsupported, c.why) {
+			t.Errorf("%+v: %q", c, j.Unsupported)
+		}
+		terms, err := j.Order("").(*Order).Terms()
+		if err != nil || c.why == "" && (j.Evidence.TLS != c.wanted || terms.TLS12 != (c.version == study.TLS12)) {
+			t.Errorf("%+v: %q is checked, the server's terms are %+v, %v", c, j.Evidence.TLS, terms, err)
 		}
 	}
 }

@@ -37,6 +37,7 @@ type Order struct {
 	Transport string // the name of a row of package transport
 	Player    string // one of Players
 	Strategy  transport.Strategy
+	Parallel  int `json:",omitempty"` // requests at once; 0: one
 	// Elsewhere says that the media are on a server outside of any lab, for From.
 	Elsewhere bool
 	// Manager configures the network's manager. Run sets its Seed, and its Together for the
@@ -84,7 +85,7 @@ func (o *Order) player() (player.Config, error) {
 		return player.Config{}, err
 	}
 	_, isFile := item.Sizes[storage.Plain]
-	c := player.Config{Mode: player.File, GiveUp: o.GiveUp, Seed: o.Seed, OnHandover: player.Strategy(o.Strategy)}
+	c := player.Config{Mode: player.File, GiveUp: o.GiveUp, Seed: o.Seed, OnHandover: player.Strategy(o.Strategy), Parallel: o.Parallel, FileSize: item.Sizes[storage.Plain]}
 	if o.Player != Download {
 		c.Mode, c.For, c.Rule, c.SeekProbability = player.View, o.For, player.Rule(o.Player), o.Seeks
 		c.StartAt, c.ResumeAt, c.Ahead = o.StartAt, o.ResumeAt, o.Ahead

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"wiretime/lab"
@@ -30,6 +31,8 @@ type playing struct {
 
 	hosts  *lab.Hosts
 	server *transport.Server // nil if it did not start
+
+	slowStart atomic.Int64 // the server's first congestion window after slow start, in octets
 }
 
 // Run carries out a load. Then both hosts of the lab are made anew (lab.Lab.Renew). An error
@@ -72,6 +75,9 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (_ *Record, err error) {
 	if p.server != nil {
 		err = errors.Join(err, p.server.Close(), p.qlogs.err())
 		record.Server = p.server.Log()
+		if record.Stream != nil {
+			record.Stream.SlowStart = int(p.slowStart.Load())
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -99,6 +105,7 @@ func (p *playing) play(ctx context.Context, path lab.Progress) (*record.Stream, 
 	server, err := transport.Serve(ctx, transport.ServerConfig{
 		Transport: p.transport, Address: at, Host: p.hosts.Server.Do, Storage: storage.MakeAll(p.Seed),
 		CA: p.Authority, Patience: p.Patience, KeyLog: p.hosts.Keys,
+		SlowStart: func(octets int) { p.slowStart.CompareAndSwap(0, int64(octets)) },
 	})
 	if err != nil {
 		return nil, err
@@ -106,7 +113,7 @@ func (p *playing) play(ctx context.Context, path lab.Progress) (*record.Stream, 
 	p.server = server
 	client, err := transport.NewClient(transport.ClientConfig{
 		Transport: p.transport, Server: at, Name: name, Verify: p.Authority.Verify, Host: p.hosts.Client.Do,
-		EarlyData: p.Strategy == transport.ZeroRTT, Patience: p.Patience, QLog: p.qlogs.begin,
+		EarlyData: p.Strategy == transport.ZeroRTT, Parallel: p.Parallel, Patience: p.Patience, QLog: p.qlogs.begin,
 	})
 	if err != nil {
 		return nil, err
@@ -145,6 +152,9 @@ func (o *Order) watch(ctx context.Context, c viewer.Config) (*record.Stream, err
 	}
 	out.Media, out.Player = o.Media, o.Player
 	out.Transport, out.Strategy = o.Transport, string(o.Strategy)
+	if o.Parallel > 1 {
+		out.Parallel = o.Parallel
+	}
 	return out, nil
 }
 
@@ -173,7 +183,7 @@ func From(ctx context.Context, c transport.ClientConfig, o Order, dir string, ov
 		return nil, err
 	}
 	logs := qlogs{dir: dir}
-	c.QLog = logs.begin
+	c.QLog, c.Parallel = logs.begin, o.Parallel
 	client, err := transport.NewClient(c)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/lab/emulator"
+	"wiretime/media/player"
 	"wiretime/media/storage"
 	"wiretime/media/transport"
 	"wiretime/metric"
@@ -60,7 +61,7 @@ func (Workload) Bind(c study.Cell, seed uint64, s workload.Setting) (j workload.
 	j = workload.Job{
 		Order: b.order, Unsupported: b.unsupported(), Estimate: estimate(c.Clock(), b.media, c.Network, s.Options.Stream),
 		Capture: captureSize(expectedOctets(b.media, s.Options.Stream), s.Options.Stream.Capture), Guest: b.guest(),
-		Evidence: evidence.Evidence{Protocol: c.Over()}, Headline: "ttd",
+		Evidence: evidence.Evidence{Protocol: c.Over(), NoSACK: b.noSACK()}, Headline: "ttd",
 	}
 	if b.file() == 0 {
 		j.Headline, j.Lasts = "loading_delay", s.Options.Stream.Duration
@@ -77,7 +78,7 @@ func (b *bound) order(id string) workload.Order {
 		Media: c.Subject(), Transport: c.Over(), Player: c.By(), Strategy: transport.Strategy(c.On(study.AxisStrategy)),
 		Manager: b.options.Manager(c.Link(), b.file(), b.seed),
 		Seed:    b.seed,
-		TCP:     lab.TCPOptions{Congestion: c.On(study.AxisCongestion), InitCwnd: c.InitCwnd()},
+		TCP:     lab.TCPOptions{Congestion: c.On(study.AxisCongestion), InitCwnd: c.InitCwnd(), NoSACK: b.noSACK()},
 		Timeout: b.options.Timeout,
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, c.Key(), b.seed),
 		Keep:    emulator.Keep(s.Capture),
@@ -90,6 +91,9 @@ func (b *bound) order(id string) workload.Order {
 	o.ManagerNode = c.On(study.AxisManager) == study.ManagerNode
 	if c.By() != Download {
 		o.For = s.Duration
+	}
+	if n := c.Parallel(); n > 1 {
+		o.Parallel = n
 	}
 	return o
 }
@@ -104,6 +108,9 @@ func (b *bound) unsupported() string {
 	case c.By() != Download && b.file() > 0:
 		return fmt.Sprintf("the player %s plays videos, and %s is a file; use the player %s, or clip", c.By(), c.Subject(), Download)
 	}
+	if why := b.alone(); why != "" {
+		return why
+	}
 	if c.On(study.AxisManager) == study.ManagerNode && c.On(study.AxisStrategy) == study.StrategyMultihome {
 		return "a manager that is a node of its own moves clients that have one access link at a time; use the manager planned, or another strategy"
 	}
@@ -113,6 +120,26 @@ func (b *bound) unsupported() string {
 	}
 	if err != nil {
 		return err.Error()
+	}
+	return ""
+}
+
+// noSACK reports whether the cell switches TCP's selective acknowledgements off.
+func (b *bound) noSACK() bool { return b.cell.On(study.AxisTCPSACK) == study.SACKOff }
+
+// alone returns why the cell's values cannot be combined, "" if they can.
+func (b *bound) alone() string {
+	c := b.cell
+	switch {
+	case b.noSACK() && b.transport.Streams:
+		return fmt.Sprintf("tcp_sack over %s: it does not run over TCP, and its acknowledgements are always selective", b.transport.Name)
+	case c.Parallel() > 1 && c.By() == string(player.Throughput):
+		return fmt.Sprintf("%d requests at once: the player %s measures how fast one request at a time is answered; use %s or %s", c.Parallel(), c.By(), player.Paper, player.BOLA)
+	case c.Parallel() > 1 && !b.transport.Streams && c.On(study.AxisStrategy) == study.StrategyMultihome:
+		return fmt.Sprintf("%d requests at once over %s with strategy %s: each has a connection, and only one connection takes part in a fail-over here",
+			c.Parallel(), b.transport.Name, study.StrategyMultihome)
+	case b.file() > 0 && b.file() < int64(c.Parallel()):
+		return fmt.Sprintf("a file of %d octets in %d parts: there is not an octet for each", b.file(), c.Parallel())
 	}
 	return ""
 }

@@ -33,6 +33,7 @@ export interface Data {
   streams?: Streams;
   uploads?: boolean;
   series?: Series[];
+  maps?: RatioMap[];
   crowds?: { activities: Fact[] };
   compared: "protocol" | "strategy" | "server" | "transport" | "transport and strategy";
   same: string[];
@@ -66,14 +67,73 @@ export interface Streams {
   players: Fact[];
 }
 
-/** How cells, or the loads of a session, differ along one number. */
-export interface Series {
-  axis: string;
-  name: string;
+/** An axis of a chart. */
+export interface Scale {
+  name: string; // in a sentence
   label: string;
   ticks: { value: number; word: string }[];
+}
+
+/** The part of an axis that is shown; ends that are missing follow from the data. */
+export interface Cut {
+  from?: number;
+  to?: number;
+  log?: boolean;
+}
+
+/** A picture of chosen cells by itself, outside of a report (report/figure.go). */
+export interface Figure {
+  title: string;
+  unit: string;
+  along: Scale;
+  against?: Scale; // of a heat map
+  lines: string[];
+  panels: { name: string; points: FigurePoint[] }[];
+  x: Cut;
+  y: Cut;
+}
+
+/** One cell, or the ratio of two. */
+export interface FigurePoint {
+  line: number;
+  at: number;
+  against: number;
+  value: number;
+  low: number;
+  high: number;
+  interval: boolean;
+  n: number;
+  printed?: number;
+}
+
+/** How cells, or the loads of a session, differ along one number. */
+export interface Series extends Scale {
+  axis: string;
   metrics: string[];
   panels: Panel[];
+}
+
+/** How the ratios of cells change over two numbers. */
+export interface RatioMap {
+  along: Scale;
+  against: Scale;
+  labels: string[];
+  metrics: string[];
+  panels: { name: string; spots: MapSpot[] }[];
+}
+
+/** Two labels at one place of a map: label < to. */
+export interface MapSpot {
+  at: number;
+  against: number;
+  metric: number;
+  label: number;
+  to: number;
+  ratio: number; // of the median of label to that of to
+  low: number;
+  high: number;
+  interval: boolean;
+  n: number;
 }
 
 export interface Panel {
@@ -195,7 +255,7 @@ export interface Behind {
   high: number;
 }
 
-export type Clock = "real" | "virtual";
+export type Clock = "real" | "virtual" | "live";
 
 export interface Clocks {
   metric: string;
@@ -229,6 +289,7 @@ export interface Printed {
 export interface Claim {
   text: string;
   test: string;
+  per?: string; // of a claim of growth: follows the figures of its pairs
   pairs: ClaimPair[];
   verdict: string;
 }
@@ -240,6 +301,7 @@ export interface ClaimPair {
   low: number;
   high: number;
   outcome: "held" | "refuted" | "not decided" | "not measured";
+  steps?: string; // of a claim of growth: at how many steps it rises and falls
 }
 
 export interface Load {

@@ -28,6 +28,14 @@ export function scrolling(label: string, ...children: Child[]): HTMLElement {
   return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, ...children);
 }
 
+/** chooser lets the reader choose one of several things, and calls chosen with it; null if there is no choice. */
+export function chooser<T>(id: string, legend: string, all: T[], first: T, name: (one: T) => string, chosen: (one: T) => void): HTMLElement | null {
+  if (all.length < 2) return null;
+  return el("fieldset", { class: "chooser" },
+    el("legend", {}, legend),
+    ...all.map((one) => el("label", {}, el("input", { type: "radio", name: id, checked: one === first, onchange: () => { chosen(one); } }), el("span", {}, name(one)))));
+}
+
 const late = new Map<Element, () => void>();
 const watcher = new IntersectionObserver(
   (entries) => {

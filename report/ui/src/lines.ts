@@ -1,7 +1,7 @@
 // What series of figures are drawn from.
 
 import { needsLog } from "./axis";
-import type { Metric, Panel } from "./data";
+import type { Cut, Metric, Panel } from "./data";
 
 /** Look says how a line is drawn; lines of one colour differ in their dashes, all lines in their symbols. */
 export interface Look {
@@ -71,13 +71,20 @@ export interface Range {
   log: boolean;
   low: number;
   high: number;
+  cut?: boolean; // points may lie outside
+}
+
+/** cutTo returns the part of a range that is to be shown. */
+export function cutTo(range: Range, cut: Cut): Range {
+  const log = cut.log ?? range.log;
+  return { ...range, log, low: cut.from ?? (log && range.low <= 0 ? range.high / 1000 : range.low), high: cut.to ?? range.high, cut: cut.from !== undefined || cut.to !== undefined };
 }
 
 /**
  * rangesOf gives each panel its range. Panels share one, so that they can be compared, unless that would
  * flatten some of them.
  */
-export function rangesOf(panels: Point[][], metric: Metric): Range[] {
+export function rangesOf(panels: Point[][], metric: Pick<Metric, "unit">): Range[] {
   const seconds = metric.unit === "ms" && panels.flat().some((p) => p.high >= 10_000);
   const scale = seconds ? { unit: "s", factor: 1000 } : { unit: metric.unit, factor: 1 };
   const all = { ...scale, ...reach(panels.flat(), scale.factor) };

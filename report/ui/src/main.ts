@@ -1,10 +1,12 @@
 import { appendix } from "./appendix";
 import { distances } from "./charts";
-import { type Data, type Metric } from "./data";
+import { type Data, type Figure, type Metric } from "./data";
 import { clocksView } from "./clocks";
 import { drawAll, el, whenNear } from "./dom";
+import { figureView } from "./figure";
 import { list } from "./format";
 import { header } from "./header";
+import { mapsView } from "./maps";
 import { papersView } from "./papers";
 import { sectionView } from "./section";
 import { seriesView } from "./series";
@@ -31,9 +33,12 @@ function report(data: Data): void {
     for (const v of views) v.show(metric);
   };
   const series = seriesView(data);
+  const maps = mapsView(data);
   const papers = papersView(data);
   main.append(
-    ...(series === null ? [] : [series, ...papers]),
+    ...(series === null ? [] : [series]),
+    ...(maps === null ? [] : [maps]),
+    ...(series === null ? [] : papers),
     el("section", {},
       el("h2", {}, `Which ${data.compared} is faster, and by how much`),
       data.clockNote === undefined ? null : el("p", {}, data.clockNote + " ", el("a", { href: "#clock" }, "What the clock means")),
@@ -89,8 +94,10 @@ function answerView(data: Data, first: Metric): { element: HTMLElement; show: (m
 }
 
 const source = document.getElementById("data")?.textContent ?? "null";
-const data = JSON.parse(source) as Data | null;
-if (data === null) {
+const data = JSON.parse(source) as Data | { figure: Figure } | null;
+if (data !== null && "figure" in data) {
+  document.getElementById("report")?.append(figureView(data.figure));
+} else if (data === null) {
   document.getElementById("report")?.append(el("p", {}, "This page holds no data; `wiretime report` puts a run into it."));
 } else {
   report(data);

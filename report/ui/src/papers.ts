@@ -1,4 +1,4 @@
-import { type Claim, type ClaimPair, type Data, type Printed } from "./data";
+import { type Claim, type Data, type Printed } from "./data";
 import { el, scrolling } from "./dom";
 import { counted, decimalsFor, fixed } from "./format";
 import { claimStanding } from "./verdict";
@@ -14,7 +14,8 @@ export function papersView(data: Data): HTMLElement[] {
       ...tables.map((t) => table(data, t)))]),
     ...(claims.length === 0 ? [] : [el("section", { id: "claims" },
       el("h2", {}, "Claims, and whether they hold"),
-      el("p", {}, "A claim is about the ratio of two medians, or of another statistic that it names. It held if the 95 % interval of the ratio lies within the claimed range, and is refuted if the interval lies outside. Otherwise, or with fewer than six loads on a side, it is not decided."),
+      el("p", {}, "A claim is about the ratio of two medians, or of another statistic that it names. It held if the 95 % interval of the ratio lies within the claimed range, and is refuted if the interval lies outside. Otherwise, or with fewer than six loads on a side, it is not decided."
+        + (claims.some((c) => c.per !== undefined) ? " A claim of growth is about how that ratio, or a difference, changes from one value of a number to the next. It held if the 95 % interval of the mean change per step lies above no change, and is refuted if the interval does not reach above." : "")),
       claimTable(claims))]),
   ];
 }
@@ -56,24 +57,24 @@ function claimTable(claims: Claim[]): HTMLElement {
     el("table", { class: "claims" },
       el("thead", {}, el("tr", {}, ...["Claim", "Here"].map((h) => el("th", { scope: "col" }, h)))),
       el("tbody", {}, ...claims.map((c) => el("tr", {},
-        el("th", { scope: "row" }, c.text, el("small", {}, `${c.test}${ratios(c.pairs)}`)),
+        el("th", { scope: "row" }, c.text, el("small", {}, `${c.test}${ratios(c)}`)),
         el("td", { class: claimStanding(c) }, c.verdict, c.pairs.length > 1 ? pairList(c) : null))))));
 }
 
 /** ratios writes the range of the ratios of all pairs. */
-function ratios(pairs: ClaimPair[]): string {
-  const known = pairs.map((p) => p.ratio).filter((r) => r > 0);
+function ratios({ pairs, per }: Claim): string {
+  const known = pairs.filter((p) => p.outcome !== "not measured").map((p) => p.ratio);
   if (known.length === 0) return "";
   const [low, high] = [Math.min(...known), Math.max(...known)];
-  return `; here ${fixed(low, 3)}${known.length > 1 ? ` to ${fixed(high, 3)}` : ""}`;
+  return `; here ${fixed(low, 3)}${known.length > 1 ? ` to ${fixed(high, 3)}` : ""}${per === undefined ? "" : ` ${per}`}`;
 }
 
 /** pairList lists the pairs, first those in which the claim did not hold. */
 function pairList(claim: Claim): HTMLElement {
   const others = claim.pairs.filter((p) => p.outcome !== "held");
   return el("details", { open: others.length > 0 && others.length <= 8 },
-    el("summary", {}, counted(claim.pairs.length, "ratio") + (others.length === 0 || others.length === claim.pairs.length ? "" : `, the ${fixed(others.length, 0)} where it did not hold first`)),
+    el("summary", {}, counted(claim.pairs.length, claim.per === undefined ? "ratio" : "row") + (others.length === 0 || others.length === claim.pairs.length ? "" : `, the ${fixed(others.length, 0)} where it did not hold first`)),
     el("ul", { class: "pairs-of-claim" }, ...[...others, ...claim.pairs.filter((p) => p.outcome === "held")].map((p) => el("li", { class: p.outcome === "held" ? "held" : p.outcome === "refuted" ? "refuted" : "unclear" },
       el("span", {}, p.name), el("span", {}, p.outcome),
-      el("span", {}, p.ratio === 0 ? "–" : fixed(p.ratio, 3) + (p.interval ? `, ${fixed(p.low, 3)} to ${fixed(p.high, 3)}` : ", too few loads"))))));
+      el("span", {}, p.outcome === "not measured" ? "–" : fixed(p.ratio, 3) + (p.interval ? `, ${fixed(p.low, 3)} to ${fixed(p.high, 3)}` : ", too few loads") + (p.steps === undefined ? "" : `; ${p.steps}`))))));
 }

@@ -1,0 +1,45 @@
+import { at, type Figure } from "./data";
+import { el } from "./dom";
+import { heatMap } from "./heatmap";
+import { legend, lineChart } from "./linechart";
+import { cutTo, looksOf, rangesOf, type Point } from "./lines";
+
+/** palette is how many colours lines have. */
+const palette = 8;
+
+/** figureView draws a figure by itself: what a page of the documentation shows. */
+export function figureView(figure: Figure): HTMLElement {
+  return el("div", { id: "figure" }, ...(figure.against === undefined ? lineCharts(figure) : heatMaps(figure)));
+}
+
+function lineCharts(figure: Figure): HTMLElement[] {
+  const looks = looksOf(figure.lines.map((label, i) => ({ label, colour: `var(--p${i % palette})` })));
+  const panels = figure.panels.map((p) => p.points.map((f): Point => ({
+    label: at(figure.lines, f.line), x: f.at, y: f.value, low: f.low, high: f.high, n: f.n, interval: f.interval, ...(f.printed === undefined ? {} : { printed: f.printed }),
+  })));
+  const shown = (p: Point): boolean => p.x >= (figure.x.from ?? -Infinity) && p.x <= (figure.x.to ?? Infinity);
+  const ranges = rangesOf(panels.map((points) => points.filter(shown)), { unit: "" }).map((r) => cutTo({ ...r, unit: figure.unit }, figure.y)); // the unit is the figure's, however long the times
+  const width = figure.panels.length > 1 ? 470 : 640;
+  return [
+    legend(looks, new Set(figure.lines)),
+    el("div", { class: "panels" }, ...figure.panels.map((panel, i) => el("figure", {},
+      panel.name === "" ? null : el("figcaption", {}, el("b", {}, panel.name)),
+      el("div", { class: "chart" }, lineChart({
+        name: panel.name, title: figure.title, along: figure.along, looks, width, dense: false, offers: [], range: at(ranges, i), points: at(panels, i), x: figure.x,
+        labels: figure.lines.filter((label) => at(panels, i).some((p) => p.label === label)),
+      }))))),
+    panels.flat().some((p) => p.printed !== undefined) ? el("p", { class: "caption" }, "Hollow points with a thin line are published figures.") : el("p"),
+  ];
+}
+
+function heatMaps(figure: Figure): HTMLElement[] {
+  const { along, against } = figure;
+  if (against === undefined) return [];
+  const many = figure.panels.length * figure.lines.length > 1;
+  return [el("div", { class: "panels" }, ...figure.panels.flatMap((panel) => figure.lines.map((label, line) => el("figure", {},
+    el("figcaption", {}, el("b", {}, [label, panel.name].filter(Boolean).join(", "))),
+    el("div", { class: "chart" }, heatMap({
+      title: figure.title, name: label, along, against, width: many ? 470 : 640,
+      spots: panel.points.filter((p) => p.line === line).map((p) => ({ x: p.at, y: p.against, ratio: p.value, low: p.low, high: p.high, interval: p.interval, n: p.n })),
+    })))))), el("p", { class: "caption" }, `${figure.title}, with its 95 % interval: blue below 1, orange above. A cell in parentheses is not decided: its interval holds 1, or it has too few loads for one.`)];
+}
