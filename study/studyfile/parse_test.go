@@ -71,7 +71,7 @@ var builtinWords = Vocabulary{
 	SiteKnown: func(string) error { return nil },
 	Strategy:  func(word string) (string, error) { return word, nil },
 	Servers:   []string{"caddy", "nginx", "h2o", "apache2", "node-spdy", "netty", "jetty"},
-	Metrics: map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms", "headers": "B", "headers_plain": "B", "request_headers": "B", "bytes_up": "B", "bytes_down": "B", "connections": "connections", "ttfb": "ms",
+	Metrics: map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms", "tow_closed": "ms", "headers": "B", "headers_plain": "B", "request_headers": "B", "bytes_up": "B", "bytes_down": "B", "connections": "connections", "ttfb": "ms",
 		"request_headers_plain": "B", "response_headers": "B", "response_headers_plain": "B", "plt_clear": "ms"},
 	UploadMetrics: words.UploadMetrics,
 	Windows: Windows{
