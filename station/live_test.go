@@ -126,13 +126,17 @@ type loadedLive struct {
 
 func loadLive(t *testing.T, s *Live, loader, row string) loadedLive {
 	t.Helper()
-	o := &pageload.Order{Loader: loader, Protocol: row, URL: "https://" + ownHost + "/", Visit: "cold", Timeout: 20 * time.Second, Comment: "test"}
+	return carryOut(t, s, &pageload.Order{Loader: loader, Protocol: row, URL: "https://" + ownHost + "/", Visit: "cold", Timeout: 20 * time.Second, Comment: "test"})
+}
+
+func carryOut(t *testing.T, s *Live, o *pageload.Order) loadedLive {
+	t.Helper()
 	dir := t.TempDir()
 	outcome, err := o.RunOn(t.Context(), s, nil, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := loadedLive{Record: outcome.(*pageload.Record), evidence: &evidence.Evidence{Protocol: row, Visit: "cold", NoServerLog: true}}
+	l := loadedLive{Record: outcome.(*pageload.Record), evidence: &evidence.Evidence{Protocol: o.Protocol, Visit: "cold", NoServerLog: true, TearDown: o.TearDown}}
 	l.Collect(l.evidence)
 	if l.Live.Whole() {
 		if l.evidence.Packets, err = capture.ReadPackets(filepath.Join(dir, lab.CaptureFile)); err != nil {
@@ -259,6 +263,18 @@ func TestLiveFailures(t *testing.T) {
 	n.serve(t, otherHost, pictures("https"), "h2")
 	if l := loadLive(t, s, pageload.Builtin, "h2"); l.LoadError != nil {
 		t.Error(l.LoadError)
+	}
+}
+
+// TestLiveTearDown: with tear_down, the capture has the end of each connection.
+func TestLiveTearDown(t *testing.T) {
+	n := newInternet(t)
+	n.serve(t, ownHost, pictures("https"), "h2")
+	n.serve(t, otherHost, pictures("https"), "h2")
+	l := carryOut(t, n.open(t), &pageload.Order{Loader: pageload.Builtin, Protocol: "h2", URL: "https://" + ownHost + "/", Visit: "cold", Timeout: 20 * time.Second, TearDown: true})
+	values := metric.Pages().Values(l.evidence)
+	if closed, ok := values["tow_closed"]; l.LoadError != nil || !ok || closed < values["tow"] {
+		t.Errorf("ToW to the last packet %v (%v), ToW %v, %v", closed, ok, values["tow"], l.LoadError)
 	}
 }
 

@@ -98,6 +98,7 @@ func TestLiveSaysWhereAndWhatToDo(t *testing.T) {
 		{"builtin]", "builtin]\n  visits: [cached]", "8:11", "visits does not apply to studies on the live clock"},
 		{"builtin]", "builtin]\n  servers: [nginx]", "8:12", "servers does not apply to studies on the live clock: the servers are somebody else's"},
 		{"builtin]", "builtin]\n  initcwnd: [10]", "8:13", "initcwnd does not apply to studies on the live clock"},
+		{"builtin]", "builtin]\n  tls: ['1.2']", "8:8", "tls does not apply to studies on the live clock"},
 		{"builtin]", "builtin]\n  hints: [preload]", "8:10", "hints does not apply to studies on the live clock"},
 	} {
 		text := strings.Replace(liveStudy, c.old, c.new, 1)

@@ -122,12 +122,8 @@ func (p *playing) play(ctx context.Context, path lab.Progress) (*record.Stream, 
 	for i, local := range p.hosts.Locals {
 		links = append(links, viewer.Link{Name: p.path.Access[i].Name, Address: local})
 	}
-	var rebindings []time.Duration
-	for _, r := range p.path.Rebindings() {
-		rebindings = append(rebindings, r.At)
-	}
 	config := viewer.Config{
-		Rebindings: rebindings, Client: client, Player: p.player, Links: links, Handovers: path.Handovers, Epoch: path.Epoch, Events: p.events,
+		Rebindings: rebindings(p.path), Client: client, Player: p.player, Links: links, Handovers: path.Handovers, Epoch: path.Epoch, Events: p.events,
 	}
 	watch := func() (*record.Stream, error) { return p.watch(ctx, config) }
 	if p.managed != nil {
@@ -162,10 +158,26 @@ func (o *Order) watch(ctx context.Context, c viewer.Config) (*record.Stream, err
 	return out, nil
 }
 
+// rebindings returns the moments of a path's rebindings.
+func rebindings(path network.Path) (list []time.Duration) {
+	for _, r := range path.Rebindings() {
+		list = append(list, r.At)
+	}
+	return list
+}
+
+// Over is the link at the client over which a stream comes from a server outside of any lab. The zero value says that nothing
+// is emulated.
+type Over struct {
+	Epoch  <-chan struct{} // has a value, or is closed, when the first packet has been sent
+	Events []manager.Event // what the network's manager tells the client
+	Path   network.Path
+}
+
 // From plays a stream from a server outside of any lab. The qlogs are put into the folder
 // dir. An error means that the stream could not begin. A stream that did not go well is no error:
 // the record's figures say why.
-func From(ctx context.Context, c transport.ClientConfig, o Order, dir string) (*record.Stream, error) {
+func From(ctx context.Context, c transport.ClientConfig, o Order, dir string, over Over) (*record.Stream, error) {
 	config, err := o.player()
 	if err != nil {
 		return nil, err
@@ -176,6 +188,6 @@ func From(ctx context.Context, c transport.ClientConfig, o Order, dir string) (*
 	if err != nil {
 		return nil, err
 	}
-	out, err := o.watch(ctx, viewer.Config{Client: client, Player: config})
+	out, err := o.watch(ctx, viewer.Config{Client: client, Player: config, Epoch: over.Epoch, Events: over.Events, Rebindings: rebindings(over.Path)})
 	return out, errors.Join(err, logs.err())
 }
