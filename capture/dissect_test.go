@@ -100,7 +100,8 @@ func TestDissectRefuses(t *testing.T) {
 		want   string
 	}{
 		{"nothing", nil, "IP packet of 0 octets"},
-		{"IPv6", append([]byte{0x60}, make([]byte, 39)...), "IP version 6"},
+		{"IPv6 without its header", append([]byte{0x60}, make([]byte, 38)...), "IPv6 packet of 39 octets"},
+		{"IP of another version", append([]byte{0x50}, make([]byte, 39)...), "IP version 5"},
 		{"an IP header past the end", options, "packet of 20 octets with a header of 60"},
 		{"a TCP header past the end", short, "with a header of 60"},
 		{"a TCP segment without its header", ipv4(TCP, "10.0.0.2", "10.0.1.2", make([]byte, 19)), "TCP segment of 19 octets"},
@@ -137,4 +138,18 @@ func FuzzDissect(f *testing.F) {
 			t.Errorf("%d octets of a payload of %d in a packet of %d", len(h.Payload), h.PayloadLength, len(packet))
 		}
 	})
+}
+
+// TestDissectIPv6 reads a TCP segment over IPv6, and an IPv6 packet with an extension header.
+func TestDissectIPv6(t *testing.T) {
+	packet := append(make([]byte, 40), tcp(4000, 443, 7, 9, ACK, 0, "abc")...)
+	packet[0], packet[5], packet[6], packet[23], packet[39] = 0x60, 23, TCP, 1, 2
+	h, err := Dissect(packet)
+	if err != nil || h.Flow.String() != "tcp [::1]:4000 > [::2]:443" || h.Sequence != 7 || string(h.Payload) != "abc" || h.PayloadLength != 3 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	packet[6] = 0 // hop-by-hop options (RFC 8200 section 4.3)
+	if h, err := Dissect(packet); err != nil || h.Flow.Source.Port() != 0 || h.Payload != nil {
+		t.Errorf("%+v, %v", h, err)
+	}
 }

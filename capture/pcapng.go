@@ -10,10 +10,13 @@ import (
 )
 
 // Interface is one place where packets were captured: one end of one access
-// link. Wiretime names them "client.<access>" and "server.<access>".
+// link, or a third node. Wiretime names them "client.<access>", "server.<access>" and NodeInterface.
 type Interface struct {
 	Name string
 }
+
+// NodeInterface is the name of a third node's interface, such as that of a network's manager.
+const NodeInterface = "node"
 
 // Header is what precedes the packets of a capture file.
 type Header struct {

@@ -2,6 +2,8 @@ package evidence
 
 import (
 	"iter"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"wiretime/capture"
@@ -21,12 +23,20 @@ type Sighting struct {
 	AtClient bool // at the client's end, not at the server's
 }
 
-// Sightings returns the packets of the capture at both ends, in the order of the capture.
+// nodePrefix has the addresses of a third node, such as a network's manager (lab.NodeAddress).
+var nodePrefix = netip.MustParsePrefix("198.18.200.0/24")
+
+// Sightings returns the packets of the capture at both ends, in the order of the capture. Those from and to a third
+// node, which are no part of what is measured, look as if they could not be dissected and had not passed the client.
 func (e *Evidence) Sightings() []Sighting {
 	if e.sightings == nil && e.Packets != nil {
 		atClient := make([]bool, len(e.Packets.Interfaces))
 		for i, n := range e.Packets.Interfaces {
 			atClient[i] = strings.HasPrefix(n.Name, "client.")
+		}
+		node := slices.IndexFunc(e.Packets.Interfaces, func(n capture.Interface) bool { return n.Name == capture.NodeInterface })
+		forNode := func(s *Sighting) bool {
+			return nodePrefix.Contains(s.Flow.Source.Addr()) || nodePrefix.Contains(s.Flow.Destination.Addr())
 		}
 		e.sightings = make([]Sighting, len(e.Packets.Records))
 		for i := range e.sightings {
@@ -34,6 +44,9 @@ func (e *Evidence) Sightings() []Sighting {
 			s.PacketRecord, s.AtClient = p, atClient[p.Interface]
 			if h, err := capture.Dissect(p.Data); err == nil {
 				s.Headers = h
+			}
+			if node >= 0 && (p.Interface == node || forNode(s)) {
+				s.Headers, s.AtClient = capture.Headers{}, false
 			}
 		}
 	}

@@ -29,9 +29,14 @@ func (l *Lab) Dial(ctx context.Context, network, address string) (conn net.Conn,
 	if err != nil || !to.Addr().Is4() {
 		return nil, fmt.Errorf("connect to %s: want an IPv4 address and a port", address)
 	}
-	opened, err := socket.Connect(ctx, l.client.Do, unix.IPPROTO_TCP, to, nil)
+	return l.client.Connect(ctx, to)
+}
+
+// Connect opens a TCP connection from the namespace.
+func (n *Namespace) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	opened, err := socket.Connect(ctx, n.Do, unix.IPPROTO_TCP, to, nil)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", address, err)
+		return nil, fmt.Errorf("connect to %s: %w", to, err)
 	}
 	defer opened.Close()
 	return net.FileConn(opened)

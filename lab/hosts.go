@@ -28,6 +28,7 @@ type Hosts struct {
 	capture *os.File // nil until Run
 	spool   *spool   // nil unless the capture is being written to a disk
 	keys    keyLog
+	orders  sync.Mutex // held while the emulator carries one out
 }
 
 // Virtual reports whether the hosts are in a guest of the virtual clock.

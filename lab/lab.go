@@ -54,6 +54,8 @@ type Lab struct {
 	together int    // how many access links have routes by source address
 	tcp      TCPOptions
 	place    CapturePlace // of the next hosts' capture
+	node     *Namespace   // nil without a third one
+	nodeTUN  *os.File     // nil in virtual time
 }
 
 // New builds a lab. The program must have been through Enter.
@@ -253,6 +255,7 @@ func (l *Lab) Close() error {
 	if l.wire != nil {
 		errs = append(errs, l.wire.Close())
 	}
+	errs = append(errs, l.detach())
 	for _, n := range []*Namespace{l.client, l.server} {
 		if n != nil {
 			errs = append(errs, n.Close())

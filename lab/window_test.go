@@ -45,3 +45,30 @@ func TestTCPWindow(t *testing.T) {
 		}
 	}
 }
+
+// TestSACK checks that selective acknowledgements are switched off on both hosts, and on again for the next hosts.
+func TestSACK(t *testing.T) {
+	l := newLab(t)
+	path := network.Path{Name: "free", Access: []network.Access{{Name: "access"}}}
+	for _, off := range []bool{false, true, false} {
+		tcp := renoTen
+		tcp.NoSACK = off
+		h, err := l.Prepare(path, tcp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, host := range map[string]*Namespace{"client": h.Client, "server": h.Server} {
+			var text []byte
+			err := host.Do(func() (err error) {
+				text, err = os.ReadFile("/proc/sys/net/ipv4/tcp_sack")
+				return err
+			})
+			if isOff := strings.TrimSpace(string(text)) == "0"; err != nil || isOff != off {
+				t.Errorf("off %t: the %s's tcp_sack is %q, %v", off, name, text, err)
+			}
+		}
+		if err := h.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,6 +69,62 @@ func TestRun(t *testing.T) {
 		if !bytes.Contains(pcapng, address) {
 			t.Errorf("the capture holds no packet with the source and destination %v", address)
 		}
+	}
+}
+
+// TestRelay: a connection from behind the path reaches a server in the current namespace, whose answer and end come back
+// over the path. Where no server is, the connection ends.
+func TestRelay(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err == nil {
+			_, err = io.Copy(conn, conn)
+			err = errors.Join(err, conn.Close(), listener.Close())
+		}
+		served <- err
+	}()
+	l, err := link.Open(t.Context(), link.Config{Path: path(1), Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := l.Relay(t.Context(), netip.MustParseAddrPort(listener.Addr().String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	echo := func() (string, error) {
+		conn, err := l.Near.Connect(t.Context(), r.Address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.Write([]byte("there and back")); err != nil {
+			return "", err
+		}
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			return "", err
+		}
+		answer, err := io.ReadAll(conn)
+		return string(answer), err
+	}
+	if answer, err := echo(); answer != "there and back" || err != nil {
+		t.Errorf("the answer is %q, %v", answer, err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if answer, _ := echo(); answer != "" {
+		t.Errorf("the answer of no server is %q", answer)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if report, err := l.Close(); err != nil || report.Arrived[0] == 0 || report.Delivered[1] == 0 {
+		t.Errorf("the link reports %+v, %v", report, err)
 	}
 }
 

@@ -200,6 +200,23 @@ func outcome() []Metric {
 			return float64(n), true
 		}),
 		ofStream(study.Metric{
+			Name: "order_delay", Unit: "ms", Title: "Order delay",
+			Definition: "Mean, over the orders that client and server carried out, of the time from when the network's manager sent an order until it had been carried out. " +
+				"Only streams whose manager is a node of its own have one.",
+		}, func(s *record.Stream) (float64, bool) {
+			var list []time.Duration
+			for _, o := range s.Orders {
+				if o.Done > 0 {
+					list = append(list, o.Done-o.Sent)
+				}
+			}
+			return mean(list)
+		}),
+		ofStream(study.Metric{
+			Name: "control_packets", Unit: "packets", Title: "Control packets",
+			Definition: "IP packets that reached the network's manager, or came from it, while the stream lasted. No other metric counts them. Only streams whose manager is a node of its own have them.",
+		}, func(s *record.Stream) (float64, bool) { return float64(s.ControlPackets), len(s.Orders) > 0 }),
+		ofStream(study.Metric{
 			Name: "early", Unit: "sessions", Title: "Early data",
 			Definition: "Sessions whose 0-RTT data the server took (RFC 9001 section 4.6). Only strategy 0-rtt asks for any.",
 		}, func(s *record.Stream) (float64, bool) {

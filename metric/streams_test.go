@@ -205,8 +205,8 @@ func TestEveryMetricOfStreamsIsDefined(t *testing.T) {
 		}
 		names[m.Name] = true
 	}
-	if len(names) != 27 {
-		t.Errorf("%d metrics, want 27", len(names))
+	if len(names) != 30 {
+		t.Errorf("%d metrics, want 30", len(names))
 	}
 }
 

@@ -109,7 +109,7 @@ type Cell struct {
 	Network     string             `json:"network"`
 	Protocol    string             `json:"protocol"`
 	Loader      string             `json:"loader"`
-	Clock       string             `json:"clock"`           // real or virtual
+	Clock       string             `json:"clock"`           // real, virtual or live
 	Visit       string             `json:"visit,omitempty"` // none for a stream
 	Strategy    string             `json:"strategy"`
 	Server      string             `json:"server,omitempty"` // none for a stream
@@ -146,7 +146,7 @@ type Summary struct {
 type Section struct {
 	Site    string   `json:"site"`
 	Network string   `json:"network"`
-	Clock   string   `json:"clock"`            // real or virtual
+	Clock   string   `json:"clock"`            // real, virtual or live
 	Shared  string   `json:"shared,omitempty"` // visit, strategy and server of its cells, where the study has more than the usual ones
 	Cells   []int    `json:"cells"`
 	Answers []Answer `json:"answers"` // one per ranked metric that at least one cell has

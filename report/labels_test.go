@@ -20,6 +20,10 @@ func two(axis study.AxisInfo) []string {
 		return []string{"0%", "1%"}
 	case study.AxisReconnections:
 		return []string{"0", "3"}
+	case study.AxisLossDirection:
+		return []string{study.LossBoth, study.LossDown}
+	case study.AxisDelayVariation:
+		return []string{study.VariationDrawn, study.VariationNone}
 	}
 	if axis.Usual == "" {
 		return []string{"one", "two"}

@@ -21,10 +21,14 @@ type liveStation struct {
 }
 
 func (r *run) openLive(queue []*job) (pool, error) {
+	s, err := r.openStation()
+	return &liveStation{run: r, queue: queue, station: s, lacking: map[string]string{}}, err
+}
+
+func (r *run) openStation() (*station.Live, error) {
 	c := r.Live
 	c.Chromium, c.Firefox = r.Browsers.Chromium, r.Browsers.Firefox
-	s, err := station.OpenLive(c)
-	return &liveStation{run: r, queue: queue, station: s, lacking: map[string]string{}}, err
+	return station.OpenLive(c)
 }
 
 // attempt attempts each pending job once, in the order of the plan. What a cell's site does not offer is asked for once.
@@ -68,10 +72,25 @@ func (p *liveStation) carryOut(ctx context.Context, j *job) error {
 	if err := p.run.end(j, record, nil, dir, failed); err != nil {
 		return err
 	}
-	if panics.In(failed) != nil {
-		return nil
+	if panics.In(failed) != nil { // says nothing about the machine, but the station may have been left in any state
+		return p.renew(failed)
 	}
 	return p.run.labFailed(failed)
+}
+
+// renew replaces the station after a panic. One whose load has not ended cannot be closed before the run ends.
+func (p *liveStation) renew(failed error) error {
+	if _, stuck := errors.AsType[*stuckError](failed); !stuck {
+		if err := panics.Do(p.station.Close); err != nil {
+			return err
+		}
+	}
+	next, err := p.run.openStation()
+	if err != nil {
+		return err
+	}
+	p.station = next
+	return nil
 }
 
 func (p *liveStation) close() error { return p.station.Close() }

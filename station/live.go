@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"wiretime/evidence"
@@ -20,6 +21,7 @@ import (
 	livenet "wiretime/loader/live"
 	"wiretime/loader/session"
 	"wiretime/machine"
+	"wiretime/panics"
 	"wiretime/protocol"
 	"wiretime/sandbox"
 	"wiretime/scratch"
@@ -47,7 +49,7 @@ type Live struct {
 	profile int // number of the browsers so far
 	engine  liveEngine
 	browser running // at most one, so that none that waits sends anything; nil: none
-	refused error   // why packets are not captured; nil if they are
+	found   addresses
 }
 
 // OpenLive builds a station of the live clock.
@@ -75,6 +77,10 @@ func (s *Live) Close() error { return errors.Join(s.closeBrowser(), s.folder.Rem
 // (RFC 9000 section 18.2).
 const settling = 45 * time.Millisecond
 
+// farewell is how long packets are still captured after the client has closed its connections: a round trip, and a second
+// in which what was lost is sent again.
+const farewell = 2 * time.Second
+
 // LoadPage implements pageload.Station. The record's error is a *workload.UnsupportedError if the site turns out not to
 // offer the protocol.
 func (s *Live) LoadPage(ctx context.Context, load pageload.Load) (*pageload.Record, error) {
@@ -90,36 +96,40 @@ func (s *Live) LoadPage(ctx context.Context, load pageload.Load) (*pageload.Reco
 	if err != nil {
 		return nil, err
 	}
+	s.found.forget()
 	visit, err := s.open(ctx, load, terms.Protocol, page)
 	if err != nil {
 		return nil, err
 	}
-	record, seen, err := s.visit(ctx, load, visit, address)
+	leave := sync.OnceValue(visit.Close)
+	record, seen, err := s.visit(ctx, load, visit, leave, address)
 	var keys []byte
 	if keyed, ok := visit.(pageload.Keyed); err == nil && ok {
 		keys, err = keyed.KeyLog()
 	}
-	if err = errors.Join(err, visit.Close()); err != nil {
+	if err = errors.Join(err, leave()); err != nil {
 		return nil, err
 	}
 	record.LoadError = s.judge(ctx, offer{page, terms.Protocol, load.Loader}, record)
 	if seen == nil {
 		return record, nil
 	}
-	return record, saveCapture(load.Dir, load.Comment, ofLoad(seen, record.HAR, page), keys)
+	return record, saveCapture(load.Dir, load.Comment, s.ofLoad(seen, record.HAR, page), keys)
 }
 
-// visit loads the page and captures packets meanwhile, if that is permitted. seen is nil if it is not.
-func (s *Live) visit(ctx context.Context, load pageload.Load, visit pageload.Session, address string) (record *pageload.Record, seen *tap.Recording, err error) {
+// visit loads the page and captures packets meanwhile, if that is permitted. seen is nil if it is not. leave closes the
+// visit, within the capture if the order says so.
+func (s *Live) visit(ctx context.Context, load pageload.Load, visit pageload.Session, leave func() error, address string) (record *pageload.Record, seen *tap.Recording, err error) {
 	record = &pageload.Record{Live: &evidence.Live{Page: address}}
 	record.ServerLost = -1
-	wire, err := tap.Open()
-	if err != nil && !errors.Is(err, tap.ErrForbidden) {
-		return nil, nil, err
-	}
 	watch, err := machine.WatchClock()
 	if err != nil {
 		return nil, nil, err
+	}
+	wire, err := tap.Open()
+	if err != nil && !errors.Is(err, tap.ErrForbidden) {
+		_, stopped := watch.Stop()
+		return nil, nil, errors.Join(err, stopped)
 	}
 	var meter machine.Meter
 	if apart, ok := visit.(pageload.Apart); ok {
@@ -127,21 +137,32 @@ func (s *Live) visit(ctx context.Context, load pageload.Load, visit pageload.Ses
 	}
 	before := meter.Read()
 	limited, cancel := context.WithTimeoutCause(ctx, load.Timeout, fmt.Errorf("the page had not loaded after %v, the study's timeout", load.Timeout))
-	record.HAR, record.Timing, record.LoadError = visit.Load(limited, address)
+	record.LoadError = panics.Do(func() (err error) {
+		record.HAR, record.Timing, err = visit.Load(limited, address)
+		return err
+	})
 	cancel()
 	taken := meter.Read().Since(before)
 	record.Taken = &taken
-	if record.ClockSet, err = watch.Stop(); err != nil {
-		return nil, nil, err
-	}
+	record.ClockSet, err = watch.Stop()
 	if wire != nil {
+		silence := settling
+		if load.TearDown {
+			silence = farewell
+			err = errors.Join(err, leave())
+		}
 		select {
-		case <-time.After(settling):
+		case <-time.After(silence):
 		case <-ctx.Done():
 		}
-		if seen, err = wire.Stop(); err != nil {
-			return nil, nil, err
-		}
+		var stopped error
+		seen, stopped = wire.Stop()
+		err = errors.Join(err, stopped)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if seen != nil {
 		record.Live.Captured, record.Live.Lost, record.Live.Full = true, seen.Lost, seen.Full
 	}
 	if ctx.Err() != nil {
@@ -166,7 +187,7 @@ func (s *Live) open(ctx context.Context, load pageload.Load, p protocol.Protocol
 		return nil, err
 	}
 	o := s.network().Session(p, strategy)
-	loader := builtin.New(builtin.Options{Verify: o.Verify, Dial: o.Dial, ListenPacket: o.ListenPacket, Resolve: o.Resolve})
+	loader := builtin.New(builtin.Options{Verify: o.Verify, Dial: o.Dial, ListenPacket: o.ListenPacket, Resolve: s.found.noting(o.Resolve)})
 	c := builtin.Config{Protocol: p, Strategy: strategy, CPU: load.CPU}
 	if p.Transport == "udp" {
 		c.Fallback = study.FallbackH2 // for hosts other than the page's, which need not offer HTTP/3

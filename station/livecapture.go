@@ -2,6 +2,7 @@ package station
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/miekg/dns"
 
@@ -22,8 +24,16 @@ import (
 // ofLoad returns the packets of a load: those of connections that were opened during it, to the addresses of the hosts
 // that its HAR names, and of look-ups of these hosts. Another program that turns to the same address during the load
 // cannot be told from it.
-func ofLoad(seen *tap.Recording, har *capture.HAR, page *url.URL) *tap.Recording {
+func (s *Live) ofLoad(seen *tap.Recording, har *capture.HAR, page *url.URL) *tap.Recording {
 	hosts, ports, addresses := places(har, page)
+	for host := range hosts {
+		if a, known := s.config.Addresses[host]; known {
+			addresses[a] = true
+		}
+	}
+	for _, a := range s.found.all() {
+		addresses[a] = true
+	}
 	resolvers := nameservers()
 	for i := range seen.Packets {
 		p := &seen.Packets[i]
@@ -56,14 +66,14 @@ func places(har *capture.HAR, page *url.URL) (hosts map[string]bool, ports map[u
 	hosts, ports, addresses = map[string]bool{strings.ToLower(page.Hostname()): true}, map[uint16]bool{80: true, evidence.PortHTTPS: true}, map[netip.Addr]bool{}
 	note := func(u *url.URL) {
 		hosts[strings.ToLower(u.Hostname())] = true
+		if literal, err := netip.ParseAddr(u.Hostname()); err == nil {
+			addresses[literal] = true
+		}
 		if at, err := netip.ParseAddrPort("0.0.0.0:" + u.Port()); err == nil {
 			ports[at.Port()] = true
 		}
 	}
 	note(page)
-	if literal, err := netip.ParseAddr(page.Hostname()); err == nil {
-		addresses[literal] = true
-	}
 	if har == nil {
 		return hosts, ports, addresses
 	}
@@ -148,4 +158,35 @@ func saveCapture(dir, comment string, seen *tap.Recording, keys []byte) error {
 		return fmt.Errorf("write the capture: %w", err)
 	}
 	return nil
+}
+
+// addresses are those that the built-in loader has found for hosts, which its HAR does not tell. The zero value is empty.
+type addresses struct {
+	mu   sync.Mutex
+	list []netip.Addr
+}
+
+func (a *addresses) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = nil
+}
+
+func (a *addresses) all() []netip.Addr {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.list)
+}
+
+// noting returns a resolver that notes what it finds.
+func (a *addresses) noting(resolve func(context.Context, string) (netip.Addr, error)) func(context.Context, string) (netip.Addr, error) {
+	return func(ctx context.Context, host string) (netip.Addr, error) {
+		found, err := resolve(ctx, host)
+		if err == nil {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.list = append(a.list, found)
+		}
+		return found, err
+	}
 }

@@ -114,7 +114,7 @@ func (s *Live) ask(ctx context.Context, o offer) string {
 		return ""
 	}
 	state, err := s.handshake(ctx, o.page, o.protocol.ALPN)
-	if _, isAlert := errors.AsType[tls.AlertError](err); !isAlert && err != nil {
+	if err != nil && !refuses(err) {
 		return ""
 	}
 	switch {
@@ -130,6 +130,12 @@ func (s *Live) ask(ctx context.Context, o offer) string {
 		instead = "chooses " + state.NegotiatedProtocol + " instead"
 	}
 	return fmt.Sprintf("%s refuses %s by ALPN (%v), and %s", o.page.Host, o.protocol.ALPN, err, instead)
+}
+
+// refuses reports whether an error is a server's alert in answer to a handshake, and no failure of the network.
+func refuses(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && failed.Op == "remote error"
 }
 
 // handshake makes a TLS handshake that offers protocols. It asks what a server speaks, and believes whoever answers.

@@ -43,8 +43,8 @@ func (c LiveConfig) Surroundings(untapped error) map[string]any {
 		resolvers = append(resolvers, a.String())
 	}
 	e["live_resolvers"] = strings.Join(resolvers, ", ")
-	for key, family := range map[string]string{"live_route": "192.0.2.1", "live_route_ipv6": "2001:db8::1"} { // addresses of documentation: only the way there counts
-		e[key] = route(net.ParseIP(family))
+	for key, somewhere := range map[string]string{"live_route": "192.0.2.1", "live_route_ipv6": "2001:db8::1"} { // addresses of documentation: only the way there counts
+		e[key] = route(net.ParseIP(somewhere))
 	}
 	var addresses []string
 	for host, address := range c.Addresses {

@@ -44,7 +44,7 @@ type Config struct {
 	Patience, GiveUp time.Duration
 	Seed             uint64
 
-	// The others describe the lab. Delay is the average one-way delay of each access link in
+	// The others describe the lab or, if Outside, as far as the command line allows them, the link at the client. Delay is the average one-way delay of each access link in
 	// each direction, drawn anew every Period; a Period of 0 keeps it constant.
 	Delay, Period time.Duration
 	// Loss is the share of packets lost in each direction, 0 to 1.
@@ -53,7 +53,10 @@ type Config struct {
 	Rate network.BitRate
 	// Reconnections is how often the client moves to the other access point.
 	Reconnections int
-	TCP           lab.TCPOptions
+	// ManagerNode is as in playback.Order, Rebinding as in manager.Config.
+	ManagerNode bool
+	Rebinding   *network.RebindingAt
+	TCP         lab.TCPOptions
 }
 
 // Order returns the order of the stream, or an error that says what of it is impossible.
@@ -74,7 +77,7 @@ func (c Config) Order() (playback.Order, error) {
 		Media: c.Media, Transport: c.Transport, Elsewhere: unknown, Player: c.Player, Strategy: c.Strategy,
 		Seed: c.Seed, TCP: c.TCP, Timeout: Longest, Comment: fmt.Sprintf("%s over %s, seed %d", c.Media, c.Transport, c.Seed),
 		For: c.Duration, Seeks: c.Seeks, GiveUp: c.GiveUp, Patience: c.Patience,
-		Manager: c.manager(octets), Keep: emulator.Keep{Octets: keptOctets, Packets: keptPackets},
+		Manager: c.manager(octets), ManagerNode: c.ManagerNode, Keep: emulator.Keep{Octets: keptOctets, Packets: keptPackets},
 	}
 	return o, o.Check()
 }
@@ -82,6 +85,11 @@ func (c Config) Order() (playback.Order, error) {
 // manager describes the network's changes, for a file of so many octets; 0 for a video.
 func (c Config) manager(octets int64) manager.Config {
 	s := study.Stream{Access: manager.AccessPoints(), Rate: c.Rate, Period: c.Period, Duration: c.Duration}
+	if c.Outside { // the client has one address there, and nobody knows how long a file is
+		s.Access, s.Duration, octets = s.Access[:1], Longest, 0
+	}
 	options := study.Options{Timeout: Longest, Stream: &s}
-	return options.Manager(study.Link{Delay: c.Delay, Loss: c.Loss, Reconnections: c.Reconnections}, octets, c.Seed)
+	m := options.Manager(study.Link{Delay: c.Delay, Loss: c.Loss, Reconnections: c.Reconnections}, octets, c.Seed)
+	m.Rebinding = c.Rebinding
+	return m
 }

@@ -1,11 +1,12 @@
 // Package stream plays a single stream, outside of any study: in a lab on either clock, or
-// from a server over this machine's own network.
+// from a server over this machine's own network, with or without a link that is emulated at the client.
 package stream
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"wiretime/kernel"
 	"wiretime/lab"
 	"wiretime/media/record"
+	"wiretime/media/storage"
 	"wiretime/media/transport"
 	"wiretime/network"
 	"wiretime/protocol"
@@ -105,7 +107,7 @@ func measured(dir string, r *playback.Record) (*evidence.Evidence, error) {
 // PlayFrom plays a stream from a server outside of any lab, as PlayReal does in one. What is
 // measured lacks everything that packets and the server's log show.
 func PlayFrom(ctx context.Context, c transport.ClientConfig, order playback.Order, dir string) (*evidence.Evidence, error) {
-	r, err := playback.From(ctx, c, order, dir)
+	r, err := playback.From(ctx, c, order, dir, playback.Over{})
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +126,9 @@ func failure(r *record.Stream) error {
 }
 
 // TryServer opens a session with a server and closes it. A viewer would go on trying until
-// it gives up.
-func TryServer(ctx context.Context, c transport.ClientConfig) error {
+// it gives up. Rows in the clear have no handshake of which a server of something else would know nothing, so an octet of
+// the order's medium is asked for as well.
+func TryServer(ctx context.Context, c transport.ClientConfig, o playback.Order) error {
 	client, err := transport.NewClient(c)
 	if err != nil {
 		return err
@@ -134,5 +137,28 @@ func TryServer(ctx context.Context, c transport.ClientConfig) error {
 	if err != nil {
 		return err
 	}
-	return session.Close()
+	if !c.Transport.Encrypted {
+		err = tryRequest(ctx, session, o)
+	}
+	if err = errors.Join(err, session.Close()); err != nil {
+		return fmt.Errorf("try the server %v over %s: %w", c.Server, c.Transport.Name, err)
+	}
+	return nil
+}
+
+// tryRequest asks for one octet. That the server lacks the medium is no error here.
+func tryRequest(ctx context.Context, session *transport.Session, o playback.Order) error {
+	resolution := storage.HD
+	if o.Player == playback.Download {
+		resolution = storage.Plain
+	}
+	response, err := session.Request(ctx, transport.Request{ID: storage.ID{Item: o.Media, Resolution: resolution}, Length: 1})
+	if err == nil {
+		_, err = io.Copy(io.Discard, response)
+		response.Close()
+	}
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	return err
 }

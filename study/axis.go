@@ -34,6 +34,7 @@ const (
 	AxisLinkDelay     Axis = "link_delay"    // average one-way delay of the access links, such as "50ms"
 	AxisLoss          Axis = "loss"          // packet error rate, such as "1%"
 	AxisReconnections Axis = "reconnections" // number of moves to the other access link
+	AxisManager       Axis = "manager"       // ManagerPlanned or ManagerNode
 	AxisRebinding     Axis = "rebinding"     // RebindingNone, or what a NAT changes and when, such as "port@2s"
 
 	AxisLossDirection  Axis = "loss_direction"  // which packets of a stream may be lost: LossBoth or LossDown
@@ -107,9 +108,10 @@ var pageLoads = Workload{
 		{Axis: AxisProtocol, Key: "protocols", Plural: "protocols"},
 		{Axis: AxisServer, Key: "servers", Plural: "servers", Usual: ServerOwn, Tacit: true},
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyBrowser, Tacit: true},
-		tcpWindow, clientWindow, serverWindow, tcpSACK,
+		tcpWindow, clientWindow, serverWindow,
 		{Axis: AxisHint, Key: "hints", Plural: "hints", Usual: HintNone, Tacit: true, Prefix: "hint "},
 		tlsVersion,
+		tcpSACK,
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},
@@ -146,6 +148,7 @@ var mediaStreams = Workload{
 		{Axis: AxisStrategy, Key: "strategies", Plural: "strategies", Usual: StrategyReconnect},
 		{Axis: AxisParallel, Key: "parallel", Plural: "numbers of requests at once", Usual: "1", Tacit: true, Suffix: " at once"},
 		tcpSACK,
+		{Axis: AxisManager, Key: "managers", Plural: "managers", Usual: ManagerPlanned, Tacit: true, Prefix: "manager "},
 		{Axis: AxisRebinding, Key: "rebindings", Plural: "rebindings", Usual: RebindingNone, Tacit: true, Prefix: "rebinding "},
 	},
 	Path:     []Axis{AxisLinkDelay, AxisLoss, AxisLossDirection, AxisReconnections, AxisDelayVariation},

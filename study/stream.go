@@ -73,6 +73,12 @@ const (
 	StrategyMultihome = "multihome" // nothing: its session has had both addresses from the beginning
 )
 
+// What the network's manager is.
+const (
+	ManagerPlanned = "planned" // a plan that is known beforehand: its changes are the path's own events
+	ManagerNode    = "node"    // a third node, which tells client and server what to change over their control interfaces
+)
+
 // RebindingNone says that no NAT is on a stream's path, or that it keeps its bindings.
 const RebindingNone = "none"
 

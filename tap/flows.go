@@ -46,10 +46,11 @@ type flows struct {
 	devices   map[int]int          // index into Recording.Interfaces, by the kernel's number
 	opened    map[capture.Flow]int // the device that showed the first packet; a bridge and its device both show the same one
 	kept      int                  // octets
+	buffer    []byte               // a packet
 }
 
 func newFlows() *flows {
-	return &flows{devices: map[int]int{}, opened: map[capture.Flow]int{}}
+	return &flows{devices: map[int]int{}, opened: map[capture.Flow]int{}, buffer: make([]byte, 65536)}
 }
 
 // add takes a frame, as the packet socket delivers it.
@@ -59,7 +60,7 @@ func (f *flows) add(frame []byte, at *unix.SockaddrLinklayer, when int64) {
 		return
 	}
 	first := true
-	for packet := range emulator.Packets(frame) {
+	for packet := range emulator.Packets(frame, f.buffer) {
 		headers, err := capture.Dissect(packet)
 		if err != nil || headers.Flow.Source.Port() == 0 || first && !f.known(headers, at) {
 			return

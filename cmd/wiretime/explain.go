@@ -51,6 +51,9 @@ func explainLoad(dir, id string, asJSON bool) error {
 	if l.Cell.On(study.AxisUpload) != "" {
 		return input(fmt.Errorf("explain load %s: an upload is a single request and has no critical path; 'wiretime frames %s' shows what held the sender", l.ID, l.ID))
 	}
+	if err := checkBothEnds(l, "explain"); err != nil {
+		return err
+	}
 	har, err := readHAR(l)
 	var paths []*critical.Path
 	if err == nil && har != nil {
@@ -81,8 +84,20 @@ func explainLoad(dir, id string, asJSON bool) error {
 	return nil
 }
 
-// criticalPaths returns the critical path of each page of a load, from its HAR and its capture.
+// checkBothEnds returns an error for a load on the live clock, whose capture, if there is one, has one end only.
+func checkBothEnds(l store.Load, verb string) error {
+	if l.Cell.Clock() != study.ClockLive {
+		return nil
+	}
+	return input(fmt.Errorf("%s load %s: that takes the packets of both ends, and on the live clock those of this machine are known at most; 'wiretime show %s' names its files", verb, l.ID, l.ID))
+}
+
+// criticalPaths returns the critical path of each page of a load, from its HAR and its capture. A load on the live clock
+// has none.
 func criticalPaths(l store.Load, har *capture.HAR) ([]*critical.Path, error) {
+	if l.Cell.Clock() == study.ClockLive {
+		return nil, nil
+	}
 	packets, err := capture.ReadPackets(filepath.Join(l.Artefacts, lab.CaptureFile))
 	if err != nil {
 		return nil, fmt.Errorf("explain load %s: %w", l.ID, err)

@@ -45,6 +45,9 @@ func showFrames(dir, id string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkBothEnds(l, "show the frames of"); err != nil {
+		return err
+	}
 	switch {
 	case l.Dropped:
 		return input(fmt.Errorf("show the frames of load %s: its artefacts were dropped; %s", l.ID, comeBack(st, l)))
@@ -78,7 +81,11 @@ func showFrames(dir, id string) error {
 }
 
 // readConnections reads the connections in a load's capture. If they show no frames, those in the loader's log follow.
+// A load on the live clock has none.
 func readConnections(l store.Load) ([]*flowcontrol.Connection, error) {
+	if l.Cell.Clock() == study.ClockLive {
+		return nil, nil
+	}
 	packets, err := capture.ReadPackets(filepath.Join(l.Artefacts, lab.CaptureFile))
 	cut := errors.Is(err, capture.ErrTruncated)
 	if err != nil && !cut {

@@ -80,7 +80,7 @@ func readCertificates(name string) (list []*x509.Certificate, err error) {
 
 // enterLive makes sure that real pages may be loaded here, and says once whether their packets are captured. It stays in
 // this machine's network namespace. untapped is why they are not; nil if they are.
-func enterLive(s *study.Study) (untapped error, err error) { //nolint:revive // two errors: one is only told
+func enterLive(s *study.Study) (untapped, err error) {
 	for _, loader := range s.Matrix[study.AxisLoader] {
 		if !pageload.IsBrowser(loader) {
 			continue
@@ -90,7 +90,7 @@ func enterLive(s *study.Study) (untapped error, err error) { //nolint:revive // 
 		}
 	}
 	if untapped = station.CheckTap(); untapped != nil {
-		fmt.Fprintf(stderr, "wiretime: note: no captures: %v; metrics that need one have no value\n", untapped)
+		fmt.Fprintf(stderr, "wiretime: note: no captures: %v, and metrics that need one have no value\n", untapped)
 	}
 	return untapped, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,15 +19,19 @@ import (
 )
 
 func resultsCommand() *cobra.Command {
-	var dir string
+	var dir, statistic string
 	var run int64
 	c := &cobra.Command{
 		Use: "results", Short: "Show a run's results as tables", Args: arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			return withRun(dir, run, func(st *store.Store, id int64) error { return printResults(stdout, st, id) })
+			if err := study.CheckStatistic(statistic); err != nil {
+				return input(fmt.Errorf("read --statistic: %w", err))
+			}
+			return withRun(dir, run, func(st *store.Store, id int64) error { return printResults(stdout, st, id, stats.Statistic(statistic)) })
 		},
 	}
 	storeFlags(c, &dir, &run)
+	c.Flags().StringVar(&statistic, "statistic", study.Median, "what the tables show of a cell's loads: median, mean, min, max, or a percentile such as p95")
 	return c
 }
 
@@ -78,8 +83,9 @@ func columnsOf(metrics []study.Metric, results []store.Result, axes report.Axes)
 
 // printResults prints one table per site, network, loader, congestion control, initial window,
 // clock, visit, strategy and server, and compares the clocks of a run that used both. Where a run
-// has one protocol and several strategies or servers, these share a table.
-func printResults(w io.Writer, st *store.Store, id int64) error {
+// has one protocol and several strategies or servers, these share a table. Tables show the statistic; comparisons, published figures and
+// claims have their own.
+func printResults(w io.Writer, st *store.Store, id int64, statistic stats.Statistic) error {
 	run, err := st.Run(id)
 	if err != nil {
 		return err
@@ -109,14 +115,14 @@ func printResults(w io.Writer, st *store.Store, id int64) error {
 	if run.Quick() {
 		fmt.Fprintln(w, "This is a quick run: it measures only a part of the study, and its claims and tables are not those of the full run.")
 	}
-	fmt.Fprintln(w, "Medians, with their 95 % interval; in parentheses the range, where there are too few loads for one.")
+	fmt.Fprintln(w, statisticsOf(statistic)+", with their 95 % interval; in parentheses the range, where there are too few loads for one.")
 	if report.OnVirtualClock(results) {
 		fmt.Fprintln(w, report.VirtualClock)
 		if err := printVersions(w, run); err != nil {
 			return err
 		}
 	}
-	if err := printTables(w, results, metrics); err != nil {
+	if err := printTables(w, results, metrics, tabulated{statistic, stats.NewBootstrap(run.Seed)}); err != nil {
 		return err
 	}
 	if err := printClocks(w, results, metrics, run.Seed); err != nil {
@@ -162,9 +168,21 @@ func printVersions(w io.Writer, run store.Run) error {
 	return err
 }
 
-// printTables prints the medians of cells that are next to each other and differ only in
+// tabulated is what tables show of a cell's loads.
+type tabulated struct {
+	stats.Statistic
+	bootstrap *stats.Bootstrap
+}
+
+// statisticsOf names a statistic of several cells at the beginning of a sentence.
+func statisticsOf(s stats.Statistic) string {
+	names := map[stats.Statistic]string{study.Median: "Medians", study.Mean: "Means", study.Min: "Minima", study.Max: "Maxima"}
+	return cmp.Or(names[s], "Percentiles "+string(s))
+}
+
+// printTables prints the statistics of cells that are next to each other and differ only in
 // what they are compared by.
-func printTables(w io.Writer, results []store.Result, metrics []study.Metric) error {
+func printTables(w io.Writer, results []store.Result, metrics []study.Metric, of tabulated) error {
 	axes, onVirtual := report.AxesOf(results), report.OnVirtualClock(results)
 	heading := func(r store.Result) string {
 		h := place(r.Cell, axes)
@@ -189,7 +207,7 @@ func printTables(w io.Writer, results []store.Result, metrics []study.Metric) er
 		for _, r := range rows {
 			row := []string{rowName(r.Cell, axes)}
 			for _, m := range shown {
-				row = append(row, interval(r.Values[m.Name], m.Unit))
+				row = append(row, of.interval(r.Values[m.Name], m.Unit))
 			}
 			fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", strings.Join(row, "\t"), r.Valid, r.Invalid, r.Failed, r.Unsupported)
 		}
@@ -283,7 +301,7 @@ func ratio(p report.ClockPair) string {
 	return fmt.Sprintf("%.3f", p.Ratio)
 }
 
-func interval(values []float64, unit string) string {
+func (t tabulated) interval(values []float64, unit string) string {
 	if len(values) == 0 {
 		return "-"
 	}
@@ -291,10 +309,10 @@ func interval(values []float64, unit string) string {
 	if unit == "ms" {
 		decimals = 0
 	}
-	m := stats.Median(values)
+	e := t.bootstrap.Estimate(values, t.Statistic)
 	brackets := "()"
-	if m.Reached {
+	if e.Reached {
 		brackets = "[]"
 	}
-	return fmt.Sprintf("%.*f %c%.*f..%.*f%c", decimals, m.Median, brackets[0], decimals, m.Low, decimals, m.High, brackets[1])
+	return fmt.Sprintf("%.*f %c%.*f..%.*f%c", decimals, e.Value, brackets[0], decimals, e.Low, decimals, e.High, brackets[1])
 }

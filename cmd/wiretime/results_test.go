@@ -95,6 +95,26 @@ var pages = map[int][]study.Page{0: {
 	{URL: "https://page.test/next", Started: 1700, DCL: -1, OnLoad: 400, PLT: 400},
 }}
 
+// TestResultsShowAStatistic: the loads of a cell take 1000 to 1005 ms.
+func TestResultsShowAStatistic(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	keep(t, dir, []study.Cell{pageCell(map[study.Axis]string{study.AxisProtocol: "h2", study.AxisClock: "virtual"})})
+	for statistic, want := range map[string][2]string{
+		"median": {"\nMedians, with their 95 % interval;", "1002 [1000..1005]"},
+		"mean":   {"\nMeans, with their 95 % interval;", "1002 [1001..1004]"},
+		"max":    {"\nMaxima, with", "1005 (1000..1005)"},
+		"p95":    {"\nPercentiles p95, with", "1005 (1000..1005)"},
+	} {
+		r := self(t).run(t, "results", "--store", dir, "--statistic", statistic)
+		if !strings.Contains(r.out, want[0]) || !strings.Contains(r.out, want[1]) {
+			t.Errorf("%q are not in\n%s%s", want, r.out, r.errors)
+		}
+	}
+	if r := self(t).run(t, "results", "--store", dir, "--statistic", "average"); r.code != 2 || !strings.Contains(r.errors, "read --statistic: unknown statistic") {
+		t.Errorf("exit code %d, %s", r.code, r.errors)
+	}
+}
+
 func TestResultsTellWhatArchivesLacked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	kept(t, dir, "virtual")

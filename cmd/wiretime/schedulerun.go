@@ -16,6 +16,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"wiretime/english"
 	"wiretime/interrupt"
 	"wiretime/process"
 	"wiretime/schedule"
@@ -87,7 +88,7 @@ func printStatus(w io.Writer, t *timetable, now time.Time) error {
 		return err
 	}
 	first, last := d.Slots[0].At, d.Slots[len(d.Slots)-1].At
-	fmt.Fprintf(w, "Schedule %s: %d slots, %s to %s (%s), on the %s clock.\n", d.Schedule, len(d.Slots), first.Format(slotTime), last.Format(slotTime), d.Zone, d.Clock)
+	fmt.Fprintf(w, "Schedule %s: %s, %s to %s (%s), on the %s clock.\n", d.Schedule, english.Count(len(d.Slots), "slot"), first.Format(slotTime), last.Format(slotTime), d.Zone, d.Clock)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "slot\ttime\tstate\ttook\t")
 	for _, s := range d.Slots {

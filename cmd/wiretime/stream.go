@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"wiretime/evidence"
 	"wiretime/kernel"
 	"wiretime/lab"
+	"wiretime/link"
 	"wiretime/loader/live"
 	"wiretime/media/player"
 	"wiretime/media/transport"
@@ -28,12 +30,12 @@ import (
 )
 
 type streamOptions struct {
-	transport, player, strategy, rate, loss, seeks, clock, congestion, output string
-	server, name, cacert                                                      string
-	insecure                                                                  bool
-	delay, period, length, giveUp, patience                                   time.Duration
-	reconnections, initcwnd                                                   int
-	seed                                                                      uint64
+	transport, player, strategy, manager, rebind, rate, loss, seeks, clock, congestion, output string
+	server, name, cacert                                                                       string
+	insecure                                                                                   bool
+	delay, period, length, giveUp, patience                                                    time.Duration
+	reconnections, initcwnd                                                                    int
+	seed                                                                                       uint64
 }
 
 func streamCommand() *cobra.Command {
@@ -46,7 +48,8 @@ file@20MB), and shows the progress and the figures. Without --server both ends a
 a lab: the delay of the path changes, and the client moves between two access points.
 The lab runs on the real clock or on the virtual one, which takes less time than the
 stream lasts. With --server it streams over this machine's own network, from
-'wiretime serve --media'.
+'wiretime serve --media'; --delay, --period, --loss, --rate and --rebind then emulate a
+link at the client, with the rest of the way behind it.
 
 Transports: ` + strings.Join(transport.Names(), ", ") + `.
 Players: ` + strings.Join(playback.Players(), ", ") + `.
@@ -54,7 +57,8 @@ Strategies for handovers: reconnect, 0-rtt, migrate, multihome.
 
     wiretime stream --transport quic --delay 50ms --reconnections 2 --strategy migrate
     wiretime stream --clock virtual --transport sctp --loss 1% file@100MB
-    wiretime stream --server 127.0.0.1:4433 --transport tcp --insecure clip`,
+    wiretime stream --server 127.0.0.1:4433 --transport tcp --insecure clip
+    wiretime stream --server media.example.org:4433 --delay 50ms --loss 1% clip`,
 		Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			media := "clip"
@@ -74,12 +78,14 @@ Strategies for handovers: reconnect, 0-rtt, migrate, multihome.
 	f.DurationVar(&o.giveUp, "give-up", player.DefaultGiveUp, "how long the viewer waits for an octet before it gives up")
 	f.StringVarP(&o.output, "output", "o", "", "new folder for the record and the qlogs, and in a lab also for the capture with its keys")
 
-	f.DurationVar(&o.delay, "delay", 0, "in a lab: average one-way link delay, in each direction")
-	f.DurationVar(&o.period, "period", time.Second, "in a lab: interval at which the link's delay changes; 0 for never")
-	f.StringVar(&o.loss, "loss", "0%", "in a lab: packet loss in each direction")
-	f.StringVar(&o.rate, "rate", "100mbit", "in a lab: rate of each access link in each direction, in bit/s at the IP layer")
+	f.DurationVar(&o.delay, "delay", 0, "average one-way link delay, in each direction; with --server at the client")
+	f.DurationVar(&o.period, "period", time.Second, "interval at which the link's delay changes; 0 for never")
+	f.StringVar(&o.loss, "loss", "0%", "packet loss of the link in each direction")
+	f.StringVar(&o.rate, "rate", "100mbit", "rate of each access link in each direction, in bit/s at the IP layer")
 	f.IntVar(&o.reconnections, "reconnections", 0, "in a lab: how often the client moves to the other access point")
 	f.StringVar(&o.strategy, "strategy", string(transport.Reconnect), "in a lab: what the client does when its address changes")
+	f.StringVar(&o.manager, "manager", study.ManagerPlanned, "in a lab: the network's manager, planned or a node of its own")
+	f.StringVar(&o.rebind, "rebind", study.RebindingNone, "what a NAT changes and when, such as port@2s or address@2s")
 	f.StringVar(&o.clock, "clock", study.ClockReal, "in a lab: the clock, real or virtual")
 	f.StringVar(&o.congestion, "congestion", "cubic", "in a lab: congestion control of TCP")
 	f.IntVar(&o.initcwnd, "initcwnd", 10, "in a lab: initial congestion window of TCP, in segments")
@@ -91,9 +97,10 @@ Strategies for handovers: reconnect, 0-rtt, migrate, multihome.
 	return c
 }
 
-// labFlags cannot be combined with --server, and serverFlags need it.
+// labFlags cannot be combined with --server, and serverFlags need it. With --server, any of linkFlags has the link emulated.
 var (
-	labFlags    = []string{"delay", "period", "loss", "rate", "reconnections", "strategy", "clock", "congestion", "initcwnd"}
+	labFlags    = []string{"reconnections", "strategy", "manager", "clock", "congestion", "initcwnd"}
+	linkFlags   = []string{"delay", "period", "loss", "rate", "rebind"}
 	serverFlags = []string{"name", "cacert", "insecure"}
 )
 
@@ -111,9 +118,21 @@ func runStream(c *cobra.Command, media string, o streamOptions) error {
 	if err != nil {
 		return input(err)
 	}
+	behind := slices.ContainsFunc(linkFlags, c.Flags().Changed)
+	if o.server != "" && behind {
+		row, err := transport.Lookup(o.transport)
+		if err == nil {
+			err = stream.CheckBehind(row)
+		}
+		if err != nil {
+			return input(fmt.Errorf("--transport: %w", err))
+		}
+	}
 	ctx, stop := interruptible(c.Context())
 	defer stop()
 	switch {
+	case o.server != "" && behind:
+		return o.playBehind(ctx, order)
 	case o.server != "":
 		return o.playFrom(ctx, order)
 	case o.clock == study.ClockVirtual:
@@ -157,7 +176,7 @@ func (o streamOptions) playFrom(ctx context.Context, order playback.Order) error
 	if err != nil {
 		return input(err)
 	}
-	if err := stream.TryServer(ctx, client); err != nil {
+	if err := stream.TryServer(ctx, client, order); err != nil {
 		return err
 	}
 	return o.keep(func(dir string) (*evidence.Evidence, error) {
@@ -165,6 +184,37 @@ func (o streamOptions) playFrom(ctx context.Context, order playback.Order) error
 		defer line.end()
 		order.Show = line.show
 		return stream.PlayFrom(ctx, client, order, dir)
+	})
+}
+
+// playBehind plays from a server over a link that is emulated at the client.
+func (o streamOptions) playBehind(ctx context.Context, order playback.Order) error {
+	client, err := o.client() // outside, where names are resolved as ever
+	if err != nil {
+		return input(err)
+	}
+	if err := lab.CheckTUN(); err != nil {
+		return err
+	}
+	if !lab.Inside() {
+		if err := stream.TryServer(ctx, client, order); err != nil {
+			return err
+		}
+	}
+	if link.Depth() == 0 {
+		disconnected, err := link.Enter()
+		if err != nil {
+			return err
+		}
+		if disconnected != nil {
+			return disconnected
+		}
+	}
+	return o.keep(func(dir string) (*evidence.Evidence, error) {
+		line := newProgressLine(os.Stderr)
+		defer line.end()
+		order.Show = line.show
+		return stream.PlayBehind(ctx, client, order, dir)
 	})
 }
 
@@ -214,6 +264,19 @@ func (o streamOptions) order(media string) (playback.Order, error) {
 	}
 	if o.clock != study.ClockReal && o.clock != study.ClockVirtual {
 		return playback.Order{}, fmt.Errorf("--clock: unknown clock %q: want %s or %s", o.clock, study.ClockReal, study.ClockVirtual)
+	}
+	if o.manager != study.ManagerPlanned && o.manager != study.ManagerNode {
+		return playback.Order{}, fmt.Errorf("--manager: unknown manager %q: want %s or %s", o.manager, study.ManagerPlanned, study.ManagerNode)
+	}
+	if c.ManagerNode = o.manager == study.ManagerNode; c.ManagerNode && c.Strategy == transport.Multihome {
+		return playback.Order{}, errors.New("--manager node cannot be combined with --strategy multihome: the node moves clients that have one access link at a time")
+	}
+	if o.rebind != study.RebindingNone {
+		r, err := network.ParseRebinding(o.rebind)
+		if err != nil {
+			return playback.Order{}, fmt.Errorf("--rebind: %w", err)
+		}
+		c.Rebinding = &r
 	}
 	if o.length <= 0 || o.length > stream.Longest {
 		return playback.Order{}, fmt.Errorf("--for: %v is out of range: want a positive duration up to %v, such as 30s", o.length, stream.Longest)

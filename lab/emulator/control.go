@@ -48,6 +48,13 @@ func (l *loop) control() (done bool, err error) {
 			l.lastArrival = now()
 		}
 		return false, nil
+	case opAttach:
+		return false, answer(nil, l.attach(files))
+	case opOrder:
+		if r.Order == nil {
+			return false, answer(nil, errors.New("the order is missing"))
+		}
+		return false, answer(nil, l.order(*r.Order))
 	case opWatch:
 		_, err := stopMonitor(r.PID)
 		return false, answer(nil, err)
@@ -149,7 +156,7 @@ func (l *loop) arm(files []int, withCapture bool) error {
 		if l.wire != nil {
 			block = virtualBlock
 		}
-		l.record = newRecorder(opened[1], block, len(c.Path.Access), c)
+		l.record = newRecorder(opened[1], block, l.interfaces(len(c.Path.Access)), c)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"golang.org/x/sys/unix"
@@ -42,6 +43,7 @@ type cutter struct {
 	size     int // payload of every packet but the last
 	protocol uint8
 	cut      int // packets so far
+	most     int // size of a packet; 0: maxPacket
 	at       int // where the rest of the payload begins
 }
 
@@ -55,14 +57,14 @@ func (c *cutter) begin(frame []byte) bool {
 	ne := binary.NativeEndian
 	needsChecksum, kind := frame[0]&unix.VIRTIO_NET_HDR_F_NEEDS_CSUM != 0, frame[1]
 	size, start, offset := int(ne.Uint16(frame[4:])), int(ne.Uint16(frame[6:])), int(ne.Uint16(frame[8:]))
-	*c = cutter{frame: frame[frameHeader:], transport: start, size: size}
+	*c = cutter{frame: frame[frameHeader:], transport: start, size: size, most: cmp.Or(c.most, maxPacket)}
 	if needsChecksum && start+offset+2 > len(c.frame) {
 		return false
 	}
 	if kind != unix.VIRTIO_NET_HDR_GSO_NONE {
 		return c.beginSegments(kind)
 	}
-	if len(c.frame) > maxPacket {
+	if len(c.frame) > c.most {
 		return false
 	}
 	if needsChecksum { // the field holds the sum of the pseudo-header
@@ -94,7 +96,7 @@ func (c *cutter) beginSegments(kind uint8) bool {
 	}
 	c.payload = c.transport + headers
 	c.at = c.payload
-	return headers >= least && c.size > 0 && c.payload+c.size <= maxPacket && c.payload < len(c.frame)
+	return headers >= least && c.size > 0 && c.payload+c.size <= c.most && c.payload < len(c.frame)
 }
 
 // transportFits reports whether the frame has a whole IP header, and a transport header of that
@@ -112,7 +114,7 @@ func (c *cutter) transportFits(size int) bool {
 	return false
 }
 
-// next puts the next packet into buffer, which must have a length of maxPacket, and returns
+// next puts the next packet into buffer, which must have the length of the largest packet, and returns
 // it. It returns nil after the last packet.
 func (c *cutter) next(buffer []byte) []byte {
 	if !c.segments {

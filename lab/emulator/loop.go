@@ -24,6 +24,7 @@ type link struct {
 	// The capture's interfaces at the sending and at the receiving end.
 	sender, receiver int
 	train            *train // what is being delivered; nil on the wire
+	control          bool   // its packets are from or to the third node
 }
 
 // loop is the whole state of the emulator process. It has one thread and waits only in
@@ -33,6 +34,7 @@ type link struct {
 // carries it out: arrive asks for the decision, deliverDue executes it.
 type loop struct {
 	links  []link
+	node   *node             // nil without a third one
 	wire   *wire             // nil: the links lead to TUN devices
 	away   map[uint32]packet // packets that the wire has yet to deliver, by id
 	second *second           // nil until a path has a NAT in virtual time
@@ -91,7 +93,7 @@ const (
 // run is the loop. It uses raw system calls to bypass the Go scheduler: a regular call
 // would release the processor and have to reacquire it.
 func (l *loop) run() error {
-	var polls [2 + 2*maxAccess]unix.PollFd
+	var polls [3 + 2*maxAccess]unix.PollFd
 	for l.wire == nil {
 		next := l.deadline()
 		l.record.flushIfIdle(next)
@@ -106,6 +108,9 @@ func (l *loop) run() error {
 				l.readFrom(&l.links[i], woke)
 			}
 		}
+		if l.node != nil && polls[2+len(l.links)].Revents != 0 {
+			l.arrive(nil, woke)
+		}
 		l.deliverDue(woke)
 		l.settle(woke)
 		if polls[0].Revents != 0 {
@@ -119,11 +124,16 @@ func (l *loop) run() error {
 
 // wait waits until there is something to read or, if next is not 0, it is nearly that time. It
 // returns the time.
-func (l *loop) wait(polls *[2 + 2*maxAccess]unix.PollFd, next, at int64) (woke int64, err error) {
+func (l *loop) wait(polls *[3 + 2*maxAccess]unix.PollFd, next, at int64) (woke int64, err error) {
 	polls[0] = unix.PollFd{Fd: controlFD, Events: unix.POLLIN}
 	polls[1] = unix.PollFd{Fd: -1, Events: unix.POLLIN}
 	for i := range l.links {
 		polls[2+i] = unix.PollFd{Fd: int32(l.links[i].from), Events: unix.POLLIN}
+	}
+	count := 2 + len(l.links)
+	if l.node != nil {
+		polls[count] = unix.PollFd{Fd: int32(l.node.from), Events: unix.POLLIN}
+		count++
 	}
 	wake := l.wake(next)
 	var limit *unix.Timespec
@@ -137,11 +147,11 @@ func (l *loop) wait(polls *[2 + 2*maxAccess]unix.PollFd, next, at int64) (woke i
 		}
 		polls[1].Fd = int32(l.timer)
 	}
-	_, _, e := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&polls[0])), uintptr(2+len(l.links)), uintptr(unsafe.Pointer(limit)), 0, 0, 0)
+	_, _, e := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&polls[0])), uintptr(count), uintptr(unsafe.Pointer(limit)), 0, 0, 0)
 	woke = now()
 	switch {
 	case e == unix.EINTR:
-		*polls = [2 + 2*maxAccess]unix.PollFd{}
+		*polls = [3 + 2*maxAccess]unix.PollFd{}
 	case e != 0:
 		return woke, fmt.Errorf("wait for packets: %w", e)
 	case polls[1].Revents != 0:
@@ -213,10 +223,16 @@ func (l *loop) deadline() int64 {
 	return next
 }
 
-// arrive takes one frame from a host and lets the path decide on its packets. It returns how
-// many there were.
+// arrive takes one frame from a host, with k nil from the third node, and lets the path decide on its
+// packets. It returns how many there were.
 func (l *loop) arrive(k *link, at int64) int {
-	n, _, e := unix.RawSyscall(unix.SYS_READ, uintptr(k.from), uintptr(unsafe.Pointer(&l.frame[0])), uintptr(len(l.frame)))
+	var from, to int
+	if k == nil {
+		from = l.node.from
+	} else {
+		from, to = k.from, k.to
+	}
+	n, _, e := unix.RawSyscall(unix.SYS_READ, uintptr(from), uintptr(unsafe.Pointer(&l.frame[0])), uintptr(len(l.frame)))
 	if e != 0 || n == 0 {
 		return 0
 	}
@@ -224,7 +240,12 @@ func (l *loop) arrive(k *link, at int64) int {
 	if l.emulation == nil {
 		l.lastArrival = at
 		vectors := [...]unix.Iovec{vector(frame)}
-		write(k.to, vectors[:])
+		if k == nil {
+			to = l.way(at, frame[min(n, frameHeader):]).to
+		} else if l.forNode(frame[min(n, frameHeader):]) {
+			to = l.node.from
+		}
+		write(to, vectors[:])
 		return 1
 	}
 	if !l.cutter.begin(frame) {
@@ -237,6 +258,10 @@ func (l *loop) arrive(k *link, at int64) int {
 		if data == nil {
 			l.free = append(l.free, buffer)
 			return packets
+		}
+		if k == nil || l.forNode(data) {
+			l.pass(k, at, data)
+			continue
 		}
 		due, fate, _ := l.decide(k, at, data)
 		if fate != network.Delivered {
@@ -307,6 +332,11 @@ func (l *loop) deliverDue(at int64) {
 			l.deliver(k)
 		}
 	}
+	for _, k := range l.node.ways() {
+		if len(k.train.packets) > 0 {
+			l.deliver(k)
+		}
+	}
 }
 
 // deliver delivers the packets of a link's train.
@@ -322,7 +352,9 @@ func (l *loop) deliver(k *link) {
 
 // delivered counts and records a packet that the network device accepted or refused.
 func (l *loop) delivered(p packet, at int64, accepted bool) {
-	if accepted {
+	if p.link.control {
+		l.report.Control++
+	} else if accepted {
 		l.report.Delivered[p.link.direction]++
 	} else {
 		l.report.WriteErrors++

@@ -111,7 +111,7 @@ func TestPacketsCostNoAllocation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.record = newRecorder(file, realBlock, 1, config{})
+	l.record = newRecorder(file, realBlock, l.interfaces(1), config{})
 	frames := [][]byte{
 		segments{4, unix.IPPROTO_TCP, 12, ack | psh, 40 * 1448, 1448}.frame(),
 		segments{4, unix.IPPROTO_UDP, 0, 0, 1200, 1300}.frame(),

@@ -26,6 +26,8 @@ const (
 	opArm    op = "arm"    // start to emulate a path; files: config, then the capture if there is one
 	opSettle op = "settle" // answer when no packet has arrived for a while
 	opWatch  op = "watch"  // stop the monitor thread of the owner
+	opAttach op = "attach" // take the third node's network device, or its port of the wire
+	opOrder  op = "order"  // change the armed path from now on
 	opStop   op = "stop"   // end the emulation, deliver everything queued, report
 )
 
@@ -42,6 +44,8 @@ type request struct {
 	// longest wait. If Past is set, silence before the request counts.
 	Quiet, Limit int64
 	Past         bool
+	// Order belongs to opOrder.
+	Order *Order `json:",omitempty"`
 	// Capture belongs to opArm: a second file holds the capture.
 	Capture bool
 }
@@ -94,6 +98,8 @@ type Report struct {
 	// Malformed counts frames of a TUN device that were dropped because no network card could have
 	// sent them.
 	Malformed int64 `json:",omitzero"`
+	// Control counts delivered packets from and to the third node. The other counts leave them out.
+	Control int64 `json:",omitzero"`
 	// WriteErrors counts packets that a TUN device refused.
 	WriteErrors int64
 	// LateMax is the greatest emulator lateness of a delivery, in ns.

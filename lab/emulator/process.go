@@ -248,6 +248,27 @@ func (p *Process) Drain(ctx context.Context, quiet, limit time.Duration) error {
 	return err
 }
 
+// Attach adds a third node, whose network device is tun or, in virtual time with tun nil, the port of the wire that was
+// added after those of all access links. No path may be armed.
+func (p *Process) Attach(ctx context.Context, tun *os.File) error {
+	var files []*os.File
+	if tun != nil {
+		files = append(files, tun)
+	}
+	if _, err := p.ask(ctx, request{Op: opAttach}, files...); err != nil {
+		return fmt.Errorf("attach a third node: %w", err)
+	}
+	return nil
+}
+
+// Order changes the armed path from now on.
+func (p *Process) Order(ctx context.Context, o Order) error {
+	if _, err := p.ask(ctx, request{Op: opOrder, Order: &o}); err != nil {
+		return fmt.Errorf("change the path: %w", err)
+	}
+	return nil
+}
+
 // Stop ends the emulation of the armed path, delivers at once what was still on it, and
 // reports. Afterwards packets pass without delay or loss.
 func (p *Process) Stop(ctx context.Context) (Report, error) {

@@ -30,13 +30,24 @@ const (
 	virtualBlock = 256 << 10
 )
 
-func newRecorder(file *os.File, block, accesses int, c config) *recorder {
-	header := capture.Header{Application: "wiretime", Comment: c.Comment}
-	for i := range accesses {
-		header.Interfaces = append(header.Interfaces,
-			capture.Interface{Name: fmt.Sprintf("client.%d", i)}, capture.Interface{Name: fmt.Sprintf("server.%d", i)})
-	}
+func newRecorder(file *os.File, block int, interfaces []capture.Interface, c config) *recorder {
+	header := capture.Header{Application: "wiretime", Comment: c.Comment, Interfaces: interfaces}
 	return &recorder{file: file, block: block, keep: c.Keep, most: c.Most, buffer: capture.AppendHeader(make([]byte, 0, 2*block+2*maxPacket), header)}
+}
+
+// interfaces are those of a path's capture. With a third node they are those of all access links, since its own comes
+// after them.
+func (l *loop) interfaces(accesses int) (list []capture.Interface) {
+	if l.node != nil {
+		accesses = len(l.links) / 2
+	}
+	for i := range accesses {
+		list = append(list, capture.Interface{Name: fmt.Sprintf("client.%d", i)}, capture.Interface{Name: fmt.Sprintf("server.%d", i)})
+	}
+	if l.node != nil {
+		list = append(list, capture.Interface{Name: capture.NodeInterface})
+	}
+	return list
 }
 
 func (r *recorder) sent(k *link, at int64, number uint64, fate network.Fate, data []byte) {

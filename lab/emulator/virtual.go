@@ -28,8 +28,8 @@ func (l *loop) runWire() error {
 // patience returns how old a packet may become before the path must decide on it. It leaves
 // a sixteenth of the delay for the round trip to this process.
 func (l *loop) patience() int64 {
-	if l.emulation == nil || l.epoch == 0 {
-		return 0 // a waiter for the first packet must be notified at once
+	if l.emulation == nil || l.epoch == 0 || l.node != nil {
+		return 0 // a waiter for the first packet must be notified at once, and a third node may shorten delays
 	}
 	least := l.emulation.LeastDelay()
 	return least - least/16
@@ -44,6 +44,10 @@ func (l *loop) take() {
 		}
 		if l.second != nil && e.port == l.second.port {
 			l.forward(e)
+			continue
+		}
+		if l.node != nil && (int(e.port) == l.node.from || l.forNode(e.data)) {
+			l.takeNode(e)
 			continue
 		}
 		k := &l.links[e.port]
@@ -66,6 +70,30 @@ func (l *loop) take() {
 		l.wire.verdicts = append(l.wire.verdicts, verdict{due: due, id: e.id, port: uint32(k.to)})
 		l.away[e.id] = p
 	}
+}
+
+// takeNode handles a packet from or to the third node.
+func (l *loop) takeNode(e event) {
+	var k *link
+	if int(e.port) != l.node.from {
+		k = &l.links[e.port]
+	}
+	if l.emulation == nil {
+		l.lastArrival = e.time
+		to := l.node.from
+		if k == nil {
+			to = l.way(e.time, e.data).to
+		}
+		l.wire.verdicts = append(l.wire.verdicts, verdict{due: 0, id: e.id, port: uint32(to)})
+		return
+	}
+	to, due, fate := l.viaNode(k, e.time, e.data)
+	if fate != network.Delivered {
+		l.wire.verdicts = append(l.wire.verdicts, verdict{due: -1, id: e.id})
+		return
+	}
+	l.wire.verdicts = append(l.wire.verdicts, verdict{due: due, id: e.id, port: uint32(to.to)})
+	l.away[e.id] = packet{due: due, number: l.number, link: to, data: append(l.buffer()[:0], e.data...)}
 }
 
 // landed records a delivery. It ignores packets that passed while no path was armed, or

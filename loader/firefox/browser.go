@@ -179,8 +179,10 @@ const prepareScript = `(async () => {
 	const issuer = %q;
 	if (issuer) store.addCertFromBase64(issuer, "C,,");
 	const addresses = %s;
-	const names = Cc["@mozilla.org/network/native-dns-override;1"]?.getService(Ci.nsINativeDNSResolverOverride);
-	for (const host in addresses) names.addIPOverride(host, addresses[host]);
+	if (addresses) {
+		const names = Cc["@mozilla.org/network/native-dns-override;1"].getService(Ci.nsINativeDNSResolverOverride);
+		for (const host in addresses) names.addIPOverride(host, addresses[host]);
+	}
 	return "";
 })()`
 

@@ -349,3 +349,33 @@ func TestPlansSurviveJSON(t *testing.T) {
 		}
 	}
 }
+
+// TestAConstantDelay checks that a delay that is not varied stays, and that the client moves at the moments at which it moves otherwise.
+func TestAConstantDelay(t *testing.T) {
+	c := usual()
+	_, drawn := plan(t, c)
+	c.Constant = true
+	path, log := plan(t, c)
+	for i, e := range log {
+		if e.Delay != c.Delay || e.At != drawn[i].At || e.Access != drawn[i].Access {
+			t.Errorf("at %v the delay is %v and the client goes to %q; otherwise at %v to %q", e.At, e.Delay, e.Access, drawn[i].At, drawn[i].Access)
+		}
+	}
+	if !strings.Contains(path.Note, "a standard deviation of 0 % of") {
+		t.Errorf("the note is %q", path.Note)
+	}
+}
+
+func TestLossTowardsTheClient(t *testing.T) {
+	c := usual()
+	c.Loss, c.LossDown = 0.1, true
+	path, _ := plan(t, c)
+	for _, a := range path.Access {
+		if a.Up.Loss.Rate != 0 || a.Down.Loss.Rate != 0.1 {
+			t.Errorf("%s loses %v of the packets up and %v of those down", a.Name, a.Up.Loss.Rate, a.Down.Loss.Rate)
+		}
+	}
+	if !strings.Contains(path.Note, "0.1 towards the client") {
+		t.Errorf("the note is %q", path.Note)
+	}
+}

@@ -110,6 +110,8 @@ type Config struct {
 	// SeekProbability is the probability of a seek in each second.
 	SeekProbability float64
 	Seed            uint64
+	// SeeksFromOutside says that somebody else decides on seeks, and tells the player by Seek. SeekProbability must be 0.
+	SeeksFromOutside bool
 
 	OnHandover Strategy
 	// GiveUp is how long the player waits for an octet before the viewing fails; 0 means
@@ -147,7 +149,9 @@ func (c Config) validate() error {
 		return fmt.Errorf("%d segments: must be positive", c.Segments)
 	case !(c.SeekProbability >= 0 && c.SeekProbability <= 1): // rejects NaN too
 		return fmt.Errorf("invalid seek probability %v: want a number from 0 to 1, such as 0.3 for 30 %%", c.SeekProbability)
-	case c.SeekProbability > 0 && c.For == 0:
+	case c.SeeksFromOutside && c.SeekProbability > 0:
+		return errors.New("seeks that come from outside, and a probability of seeks: keep one of them")
+	case (c.SeekProbability > 0 || c.SeeksFromOutside) && c.For == 0:
 		return errors.New("a viewing with seeks needs a duration; write it like 60s")
 	}
 	if err := c.validateBuffer(); err != nil {

@@ -67,7 +67,7 @@ func (p *Player) enter(s State) {
 		p.discard(len(p.buffer))
 	}
 	p.note(Entry{Event: Event(s), Segment: p.head})
-	if s == Ended && p.config.SeekProbability == 0 {
+	if s == Ended && p.config.SeekProbability == 0 && !p.config.SeeksFromOutside {
 		p.end(nil)
 	}
 }
@@ -111,6 +111,14 @@ func (p *Player) maybeSeek() {
 	p.seekAt += time.Second
 	luck, to := p.seeks.Float64(), p.seeks.IntN(p.config.Segments)
 	if luck < p.config.SeekProbability {
+		p.seek(to)
+	}
+}
+
+// Seek reports that somebody else, whom the configuration announced, has the viewer go to the beginning of a segment. It
+// ignores one outside of the video.
+func (p *Player) Seek(now time.Duration, to int) {
+	if p.at(now) && p.config.SeeksFromOutside && p.config.Mode == View && to >= 0 && to < p.segments {
 		p.seek(to)
 	}
 }

@@ -221,3 +221,36 @@ func TestSeekProbabilityOfOneAndNone(t *testing.T) {
 		}
 	}
 }
+
+// TestSeekFromOutside: somebody else has the viewer seek, and the viewing lasts beyond the end of the video.
+func TestSeekFromOutside(t *testing.T) {
+	c := viewing()
+	c.For, c.SeeksFromOutside = time.Minute, true
+	s := connected(t, c)
+	s.Seek(200*ms, 40)
+	s.ordered("cancel 1 in 1", "ask 2 in 1: hd 40 from 0")
+	s.Seek(300*ms, 100)
+	s.Seek(300*ms, -1)
+	if f := s.Figures(); f.Seeks != 1 {
+		t.Errorf("%d seeks, want 1: the others lead out of the video", f.Seeks)
+	}
+	c.SeekProbability = 0.3
+	if _, err := New(c); err == nil {
+		t.Error("seeks of two origins are accepted")
+	}
+}
+
+// TestRebound: the player does nothing about a rebinding, and notes when the longest silence after it ended.
+func TestRebound(t *testing.T) {
+	s := connected(t, viewing())
+	s.Answered(200*ms, 1, hdOctets, 100)
+	s.Received(200*ms, 1, 1000)
+	s.Rebound(300 * ms)
+	s.ordered()
+	s.Received(350*ms, 1, 1000) // was under way
+	s.Received(950*ms, 1, 1000)
+	s.Received(1000*ms, 1, 1000)
+	if list := s.Figures().Rebindings; len(list) != 1 || list[0] != (Rebinding{At: 300 * ms, Recovered: 950 * ms}) {
+		t.Errorf("the rebindings are %+v", list)
+	}
+}

@@ -28,6 +28,11 @@ type Stream struct {
 	// Manager is the log of what the network's manager did and told the client.
 	Manager []manager.Event `json:"manager"`
 
+	// Orders are those that a manager which is a node of its own has sent, in their order, and ControlPackets the packets
+	// that it and the control interfaces received meanwhile.
+	Orders         []Order `json:"orders,omitempty"`
+	ControlPackets int64   `json:"control_packets,omitzero"`
+
 	Figures player.Figures `json:"figures"`
 	// SlowStart is the server's congestion window in octets when its first QUIC connection to leave
 	// slow start did so; 0: none did, or it is not known.
@@ -35,6 +40,14 @@ type Stream struct {
 	// Sessions holds the transport's data on Figures.Sessions, in the same order; sessions
 	// that never opened are zero.
 	Sessions []Session `json:"sessions"`
+}
+
+// Order is one that a manager which is a node of its own has sent.
+type Order struct {
+	To     string        `json:"to"`            // "client" or "server"
+	Number int           `json:"number"`        // from 1, to each of the two
+	Sent   time.Duration `json:"sent"`          // when the manager sent it
+	Done   time.Duration `json:"done,omitzero"` // when the control interface had carried it out; 0: it had not
 }
 
 // Session is one connection, or association, as its transport saw it.

@@ -37,6 +37,10 @@ type Config struct {
 	// epoch. Changes of the access link arrive by Handovers.
 	Events []manager.Event
 
+	// Orders, if not nil, brings what the control interface of the client received, in place of Events
+	// and Handovers, and seeks of a player with SeeksFromOutside.
+	Orders <-chan Order
+
 	// Rebindings are moments, counted from the epoch and in order, at which a NAT on the path forgets its
 	// bindings. They are for the record; the player is not to know of them.
 	Rebindings []time.Duration
@@ -47,6 +51,13 @@ type Config struct {
 	// Show, if not nil, receives the state of the viewing every ShowEvery and at its end. It
 	// must not keep references from the figures.
 	Show func(at time.Duration, status player.Status, figures player.Figures)
+}
+
+// Order is what a network's manager has told the client, once the client's host has carried it out.
+type Order struct {
+	Delay time.Duration // of the link from now on, one-way
+	Link  int           // index of the link that the client is on now; -1: the one it was on
+	Seek  int           // segment to go to; -1: none
 }
 
 // ShowEvery is how often a viewing is shown.

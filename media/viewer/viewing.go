@@ -64,6 +64,8 @@ func (v *viewing) run() {
 				continue
 			}
 			v.handOver(h)
+		case o := <-v.Orders:
+			v.follow(o)
 		case <-v.ctx.Done():
 			v.player.End(v.now(), context.Cause(v.ctx))
 		}
@@ -167,6 +169,18 @@ func (v *viewing) handOver(h network.Handover) {
 		v.lost[h.From] = v.epoch + h.Back
 	}
 	v.player.Associate(v.now(), v.Links[h.To].Name)
+}
+
+// follow handles an order.
+func (v *viewing) follow(o Order) {
+	if o.Seek >= 0 {
+		v.player.Seek(v.now(), o.Seek)
+		return
+	}
+	v.player.LinkDelay(v.now(), o.Delay)
+	if o.Link >= 0 {
+		v.handOver(network.Handover{To: o.Link})
+	}
 }
 
 // addresses returns the addresses from which to open a session now.

@@ -12,9 +12,9 @@ func TestNames(t *testing.T) {
 		"cablelabs", "first-look", "first-stream", "first-upload", "google-mobile-77", "google-mobile-77-one-host", "kim-bus", "kim-first-visit",
 		"kim-flow-100mbit", "kim-flow-10mbit", "kim-flow-real", "kim-flow-rtt", "kim-flow-upload", "kim-headers", "kim-pairings", "kim-pairings-upload",
 		"kim-push", "kim-server", "kim-tables", "kim-tables-browsers", "kim-tables-firefox", "kim-tables-visits", "kolmogortsev", "kolmogortsev-memory",
-		"kolmogortsev-near", "loaders", "lulic-1", "lulic-1-pipe", "lulic-2", "lulic-grid", "lulic-journey", "lulic-loss", "lulic-servers", "lulic-sharding",
+		"kolmogortsev-near", "loaders", "lulic-1", "lulic-1-pipe", "lulic-2", "lulic-2-live", "lulic-grid", "lulic-journey", "lulic-loss", "lulic-servers", "lulic-sharding",
 		"nam-figure-10", "nam-figure-8", "nam-figure-9", "nam-handover", "nam-handshakes", "nam-handshakes-streams", "nam-hystart", "nam-loading-delay",
-		"nam-loading-loss", "nam-loading-reconnections", "nam-multistreaming", "nam-plt", "nam-rebinding", "nam-rebinding-page", "nam-sack",
+		"nam-loading-loss", "nam-loading-reconnections", "nam-manager", "nam-multistreaming", "nam-plt", "nam-rebinding", "nam-rebinding-page", "nam-sack",
 		"nam-sack-pages", "nam-ttd-delay", "nam-ttd-loss", "nam-ttd-reconnections", "two-clocks", "two-clocks-loss", "two-clocks-streams",
 	}
 	if d := cmp.Diff(want, Names()); d != "" {

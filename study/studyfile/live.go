@@ -1,6 +1,7 @@
 package studyfile
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ var live = kind{
 	given: map[study.Axis]string{study.AxisNetwork: network.Live, study.AxisCongestion: study.System, study.AxisInitCwnd: study.System},
 	refused: map[string]string{
 		"servers": someoneElses, "server_windows": someoneElses, "hints": someoneElses,
-		"congestion": ownNetwork, "initcwnd": ownNetwork, "tcp_windows": ownNetwork, "client_windows": "its clients have windows of their own",
+		"congestion": ownNetwork, "initcwnd": ownNetwork, "tcp_windows": ownNetwork, "tcp_sack": ownNetwork, "tls": "servers and clients choose the newest version that both have", "client_windows": "its clients have windows of their own",
 		"visits": "each load is a first visit", "session": "each load is a first visit",
 		"dns": ownNetwork, "late_limit": "no packet is emulated, so none is late", "tcp_rmem": ownNetwork, "tcp_wmem": ownNetwork,
 		"think_time": "a URL is one page", "server_wait": notRecorded, "origin_rtt": notRecorded, "freeze": notRecorded,
@@ -45,10 +46,7 @@ var live = kind{
 
 // liveValues has what pages have, but for the values that mean something else on the live clock.
 func liveValues() map[study.Axis]func(*reader, ast.Node) string {
-	values := map[study.Axis]func(*reader, ast.Node) string{}
-	for axis, read := range pages.values {
-		values[axis] = read
-	}
+	values := maps.Clone(pages.values)
 	values[study.AxisSite] = (*reader).siteURL
 	values[study.AxisNetwork] = (*reader).liveNetwork
 	values[study.AxisLoader] = (*reader).liveLoader

@@ -47,7 +47,7 @@ var words = Vocabulary{
 	Players:       []string{"download", "paper", "bola"},
 	StreamMetrics: map[string]string{"ttd": "ms", "recovery": "ms", "goodput": "Mbit/s"},
 	Media: func(ref string) (int64, error) {
-		size, ok := map[string]int64{"clip": 0, "file@1GB": 1e9, "file@1MB": 1e6}[ref]
+		size, ok := map[string]int64{"clip": 0, "file@1GB": 1e9, "file@1MB": 1e6, "file@10MB": 1e7}[ref]
 		if !ok {
 			return 0, fmt.Errorf("unknown media %q", ref)
 		}
@@ -71,7 +71,7 @@ var builtinWords = Vocabulary{
 	SiteKnown: func(string) error { return nil },
 	Strategy:  func(word string) (string, error) { return word, nil },
 	Servers:   []string{"caddy", "nginx", "h2o", "apache2", "node-spdy", "netty", "jetty"},
-	Metrics: map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms", "headers": "B", "headers_plain": "B", "request_headers": "B", "bytes_up": "B", "bytes_down": "B", "connections": "connections", "ttfb": "ms",
+	Metrics: map[string]string{"dcl": "ms", "onload": "ms", "plt": "ms", "tow": "ms", "headers": "B", "headers_plain": "B", "request_headers": "B", "bytes_up": "B", "bytes_down": "B", "connections": "connections", "ttfb": "ms", "tow_closed": "ms",
 		"request_headers_plain": "B", "response_headers": "B", "response_headers_plain": "B", "plt_clear": "ms"},
 	UploadMetrics: words.UploadMetrics,
 	Windows: Windows{
@@ -86,13 +86,13 @@ var builtinWords = Vocabulary{
 	},
 	Upload: someUploads,
 
-	Transports:    []string{"tcp", "tcp-clear", "mptcp", "sctp", "sctp-udp", "quic"},
+	Transports:    []string{"tcp", "tcp-clear", "mptcp", "sctp", "sctp-udp", "sctp-udp-dtls", "quic"},
 	Players:       []string{"download", "paper"},
 	StreamMetrics: map[string]string{"ttd": "ms", "loading_delay": "ms", "recovery": "ms"},
 	CrowdMetrics: map[string]string{"server_cpu_page": "us", "server_cpu_client": "us", "server_memory_client": "kB",
 		"client_memory_client": "kB", "server_calls_page": "calls", "connections_client": "connections"},
 	Media: func(ref string) (int64, error) {
-		size, ok := map[string]int64{"clip": 0, "file@10MB": 1e7, "file@100MB": 1e8, "file@200MB": 2e8, "file@1GB": 1e9}[ref]
+		size, ok := map[string]int64{"clip": 0, "file@10MB": 1e7, "file@20MB": 2e7, "file@100MB": 1e8, "file@200MB": 2e8, "file@1GB": 1e9}[ref]
 		if !ok {
 			return 0, fmt.Errorf("unknown media %q", ref)
 		}
@@ -408,8 +408,8 @@ func TestTheReferenceShowsStudiesThatParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	examples := strings.Split(string(page), "```yaml\n")[1:]
-	if len(examples) != 7 {
-		t.Errorf("the reference shows %d studies, want 7", len(examples))
+	if len(examples) != 8 {
+		t.Errorf("the reference shows %d studies, want 8", len(examples))
 	}
 	known := words
 	known.Protocols, known.Loaders, known.SiteKnown, known.Windows = builtinWords.Protocols, builtinWords.Loaders, builtinWords.SiteKnown, builtinWords.Windows

@@ -39,6 +39,9 @@ var streams = kind{
 		study.AxisTransport:  func(r *reader, n ast.Node) string { return r.word(n, "transport", r.words.Transports) },
 		study.AxisStrategy:   (*reader).handoverStrategy,
 		study.AxisRebinding:  (*reader).rebinding,
+		study.AxisManager: func(r *reader, n ast.Node) string {
+			return r.word(n, "manager", []string{study.ManagerPlanned, study.ManagerNode})
+		},
 	},
 	selected: map[study.Axis]func(*reader, ast.Node) (string, bool){
 		study.AxisLinkDelay: (*reader).selectedDelay,

@@ -214,7 +214,15 @@ func TestAStudyOfStreamsSaysWhereAndWhatToDo(t *testing.T) {
 		{"a delay by two names", [2]string{"50ms", "50ms, 0.05s"}, "8:23", "duplicate 50ms in link_delays"},
 		{"a loss that may be all", after("losses: [1]"), "9:12", `ambiguous losses "1": all packets`},
 		{"a loss by two names", after("losses: [1%, 0.01]"), "9:16", "duplicate 1% in losses"},
+		{"a rebinding without its moment", after("rebindings: [port]"), "9:16", `invalid rebinding "port": want what changes, port or address, and when, as in port@2s; or none`},
+		{"a rebinding of something else", after("rebindings: [none, host@2s]"), "9:22", `invalid rebinding "host@2s"`},
+		{"a rebinding by two names", after("rebindings: [port@2s, port@2000ms]"), "9:25", "duplicate port@2s in rebindings"},
+		{"a misspelt manager", after("managers: [nod]"), "9:14", `unknown manager "nod"`},
 		{"less than no reconnection", after("reconnections: [-1]"), "9:19", `invalid reconnections "-1"`},
+		{"a loss in no direction", after("loss_directions: [up]"), "9:21", `unknown direction of loss "up"; write one of both, down`},
+		{"a variation that there is not", after("delay_variations: [constant]"), "9:22", `unknown variation of the delay "constant"; write one of drawn, none`},
+		{"more requests at once than streams", after("parallel: [1, 5]"), "9:17", `invalid number of requests at once "5": want a whole number from 1 to 4`},
+		{"a setting of SACK that there is not", after("tcp_sack: [no]"), "9:14", `unknown setting of tcp_sack "no"`},
 		{"a misspelt strategy", after("strategies: [0rtt]"), "9:16", `unknown strategy "0rtt"; did you mean "0-rtt"?`},
 		{"a strategy of pages", after("strategies: [browser]"), "9:16", `unknown strategy "browser"; write one of reconnect, 0-rtt, migrate, multihome`},
 
@@ -254,5 +262,27 @@ func TestAStudyOfStreamsSaysWhereAndWhatToDo(t *testing.T) {
 			}
 			t.Errorf("got\n%v\nwant study.yaml:%s: ...%s", err, tt.position, tt.says)
 		})
+	}
+}
+
+// TestWhatVariesALink checks that the axes that vary a link make networks of their own, and that keys leave out what is usual.
+func TestWhatVariesALink(t *testing.T) {
+	s := parse(t, strings.Replace(fewStreams, "[50ms]\n", "[50ms]\n  losses: [1%]\n  loss_directions: [both, down]\n  delay_variations: [drawn, none]\n  parallel: [1, 4]\n  tcp_sack: [on, off]\n", 1))
+	networks, keys := map[string]int{}, map[string]bool{}
+	for _, c := range s.Cells(nil) {
+		networks[c.Network.Name]++
+		keys[c.Key()] = true
+		if up := c.Network.Access[0].Up.Loss.Rate; (up == 0) != c.Link().LossDown {
+			t.Errorf("%s loses %v of the packets of the client", c.Key(), up)
+		}
+	}
+	if d := cmp.Diff(map[string]int{"50ms-1%": 4, "50ms-1%-down": 4, "50ms-1%-constant": 4, "50ms-1%-down-constant": 4}, networks); d != "" {
+		t.Error(d)
+	}
+	const usual = "media=file@1GB transport=tcp player=download link_delay=50ms loss=1% reconnections=0 strategy=reconnect congestion=cubic initcwnd=10"
+	for _, key := range []string{usual + " clock=auto", usual + " loss_direction=down delay_variation=none parallel=4 tcp_sack=off clock=auto"} {
+		if !keys[key] {
+			t.Errorf("no cell has the key %q: %v", key, keys)
+		}
 	}
 }

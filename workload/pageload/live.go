@@ -26,7 +26,7 @@ func (b *bound) bindLive() (j workload.Job, err error) {
 		Order: b.orderLive, Scheme: b.protocol.Scheme, Headline: "onload", Capture: liveCapture,
 		// Loads share this machine's access to the network, so each has it to itself.
 		Estimate: workload.Estimate{Processor: liveDuration, Duration: liveDuration},
-		Evidence: evidence.Evidence{Protocol: b.cell.Over(), Visit: study.VisitCold, NoServerLog: true},
+		Evidence: evidence.Evidence{Protocol: b.cell.Over(), Visit: study.VisitCold, NoServerLog: true, TearDown: b.Options.TearDown},
 	}
 	if why := b.protocol.NoBrowser; why != "" && IsBrowser(b.cell.By()) {
 		j.Unsupported = why
@@ -42,6 +42,6 @@ func (b *bound) orderLive(id string) workload.Order {
 		Loader: c.By(), Protocol: c.Over(), Server: server.Own, URL: c.Subject(), Path: c.Network, Seed: b.seed, Timeout: o.Timeout,
 		CPU:     page.CPU{ParsePerKB: o.CPU.Parse, StylePerKB: o.CPU.Style, ScriptPerKB: o.CPU.Script, Scale: o.CPU.Scale},
 		Comment: "load " + id + ", " + c.Key(),
-		Visit:   study.VisitCold, Strategy: c.On(study.AxisStrategy),
+		Visit:   study.VisitCold, Strategy: c.On(study.AxisStrategy), TearDown: o.TearDown,
 	}
 }

@@ -26,9 +26,6 @@ func at(octets int64, rate network.BitRate) time.Duration {
 	return time.Duration(float64(octets) * 8 / float64(rate) * float64(time.Second))
 }
 
-// videoRate is the rate of a video as it plays in the highest resolution.
-const videoRate network.BitRate = storage.QHDSize * 8
-
 // expectedOctets returns how much a stream is expected to carry: the whole file or, of a video,
 // what plays in the highest resolution or as much as the links carry, if that is less. With
 // seeks, after which other segments are fetched, a video fills the links.
@@ -36,7 +33,7 @@ func expectedOctets(media storage.Item, s *study.Stream) int64 {
 	if file := media.Sizes[storage.Plain]; file > 0 {
 		return file
 	}
-	rate := videoRate
+	rate := network.BitRate(media.Sizes[storage.QHD]) * 8
 	if s.Rate > 0 && (s.Rate < rate || s.Seeks > 0) {
 		rate = s.Rate
 	}

@@ -43,6 +43,9 @@ type Order struct {
 	// Manager configures the network's manager. Run sets its Seed, and its Together for the
 	// strategy Multihome.
 	Manager manager.Config
+	// ManagerNode says that the manager is a node of its own, which tells client and server what to change by messages.
+	// Otherwise all changes are the path's own events. It cannot be combined with Multihome.
+	ManagerNode bool `json:",omitempty"`
 	// Seed is the seed of the path, of the network's manager and of the viewer's seeks.
 	Seed    uint64
 	TCP     lab.TCPOptions

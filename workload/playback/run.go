@@ -25,6 +25,8 @@ type playing struct {
 	player    player.Config
 	path      network.Path
 	events    []manager.Event
+	seeks     float64  // probability in each second that the manager has the viewer seek
+	managed   *managed // nil unless the manager is a node of its own
 	qlogs     qlogs
 
 	hosts  *lab.Hosts
@@ -49,10 +51,21 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (_ *Record, err error) {
 	if p.path, p.events, err = manager.Plan(m); err != nil {
 		return nil, err
 	}
+	if load.ManagerNode {
+		p.path = withoutChanges(p.path)
+		p.seeks, p.player.SeekProbability = p.player.SeekProbability, 0
+		p.player.SeeksFromOutside = p.player.Mode == player.View
+	}
 	if p.hosts, err = l.Prepare(p.path, load.TCP); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.hosts.Close()) }()
+	if load.ManagerNode {
+		if p.managed, err = p.manage(ctx); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, p.managed.close(nil)) }()
+	}
 	record := &Record{}
 	report, err := p.hosts.Run(ctx, lab.Task{Seed: load.Seed, Keep: load.Keep, Comment: load.Comment, Do: func(ctx context.Context, path lab.Progress) (err error) {
 		record.Stream, err = p.play(ctx, path)
@@ -70,6 +83,9 @@ func Run(ctx context.Context, l *lab.Lab, load Load) (_ *Record, err error) {
 		return nil, err
 	}
 	record.Report, record.ServerLost = *report, -1
+	if record.Stream != nil {
+		record.Stream.ControlPackets = report.Emulator.Control
+	}
 	if err := p.hosts.SaveCapture(load.Dir); err != nil {
 		return nil, err
 	}
@@ -106,13 +122,16 @@ func (p *playing) play(ctx context.Context, path lab.Progress) (*record.Stream, 
 	for i, local := range p.hosts.Locals {
 		links = append(links, viewer.Link{Name: p.path.Access[i].Name, Address: local})
 	}
-	var rebindings []time.Duration
-	for _, r := range p.path.Rebindings() {
-		rebindings = append(rebindings, r.At)
+	config := viewer.Config{
+		Rebindings: rebindings(p.path), Client: client, Player: p.player, Links: links, Handovers: path.Handovers, Epoch: path.Epoch, Events: p.events,
 	}
-	stream, err := p.watch(ctx, viewer.Config{
-		Rebindings: rebindings, Client: client, Player: p.player, Links: links, Handovers: path.Handovers, Epoch: path.Epoch, Events: p.events,
-	})
+	watch := func() (*record.Stream, error) { return p.watch(ctx, config) }
+	if p.managed != nil {
+		config.Handovers, config.Events, config.Orders = nil, nil, p.managed.orders
+		unmanaged := watch
+		watch = func() (*record.Stream, error) { return p.managed.watch(ctx, path.Epoch, unmanaged) }
+	}
+	stream, err := watch()
 	if err == nil && stream.Figures.Failure != "" {
 		err = errors.New(stream.Figures.Failure)
 	}
@@ -139,10 +158,26 @@ func (o *Order) watch(ctx context.Context, c viewer.Config) (*record.Stream, err
 	return out, nil
 }
 
+// rebindings returns the moments of a path's rebindings.
+func rebindings(path network.Path) (list []time.Duration) {
+	for _, r := range path.Rebindings() {
+		list = append(list, r.At)
+	}
+	return list
+}
+
+// Over is the link at the client over which a stream comes from a server outside of any lab. The zero value says that nothing
+// is emulated.
+type Over struct {
+	Epoch  <-chan struct{} // has a value, or is closed, when the first packet has been sent
+	Events []manager.Event // what the network's manager tells the client
+	Path   network.Path
+}
+
 // From plays a stream from a server outside of any lab. The qlogs are put into the folder
 // dir. An error means that the stream could not begin. A stream that did not go well is no error:
 // the record's figures say why.
-func From(ctx context.Context, c transport.ClientConfig, o Order, dir string) (*record.Stream, error) {
+func From(ctx context.Context, c transport.ClientConfig, o Order, dir string, over Over) (*record.Stream, error) {
 	config, err := o.player()
 	if err != nil {
 		return nil, err
@@ -153,6 +188,6 @@ func From(ctx context.Context, c transport.ClientConfig, o Order, dir string) (*
 	if err != nil {
 		return nil, err
 	}
-	out, err := o.watch(ctx, viewer.Config{Client: client, Player: config})
+	out, err := o.watch(ctx, viewer.Config{Client: client, Player: config, Epoch: over.Epoch, Events: over.Events, Rebindings: rebindings(over.Path)})
 	return out, errors.Join(err, logs.err())
 }

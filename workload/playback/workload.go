@@ -88,6 +88,7 @@ func (b *bound) order(id string) workload.Order {
 	if r, ok := c.Rebinding(); ok {
 		o.Manager.Rebinding = &r
 	}
+	o.ManagerNode = c.On(study.AxisManager) == study.ManagerNode
 	if c.By() != Download {
 		o.For = s.Duration
 	}
@@ -109,6 +110,9 @@ func (b *bound) unsupported() string {
 	}
 	if why := b.alone(); why != "" {
 		return why
+	}
+	if c.On(study.AxisManager) == study.ManagerNode && c.On(study.AxisStrategy) == study.StrategyMultihome {
+		return "a manager that is a node of its own moves clients that have one access link at a time; use the manager planned, or another strategy"
 	}
 	err := b.transport.Supports(transport.Strategy(c.On(study.AxisStrategy)))
 	if err == nil && c.Clock() == study.ClockReal {

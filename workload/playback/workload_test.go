@@ -96,6 +96,39 @@ func TestUnsupportedStreams(t *testing.T) {
 	}
 }
 
+// TestRequestsAtOnceAndSACK asks of streams with several requests at once, and without selective acknowledgements, whether they can
+// run, and how.
+func TestRequestsAtOnceAndSACK(t *testing.T) {
+	for _, c := range []struct {
+		media, transport, player string
+		change                   map[study.Axis]string
+		why                      string
+	}{
+		{"file@1MB", "tcp", Download, map[study.Axis]string{study.AxisParallel: "4", study.AxisTCPSACK: study.SACKOff}, ""},
+		{"clip@4MBx4500kBx5MB", "quic", "paper", map[study.Axis]string{study.AxisParallel: "2"}, ""},
+		{"file@3B", "quic", Download, map[study.Axis]string{study.AxisParallel: "4"}, "a file of 3 octets in 4 parts"},
+		{"clip", "quic", "throughput", map[study.Axis]string{study.AxisParallel: "2"}, "measures how fast one request at a time is answered"},
+		{"clip", "mptcp", "paper", map[study.Axis]string{study.AxisParallel: "2", study.AxisStrategy: study.StrategyMultihome}, "only one connection takes part"},
+		{"clip", "sctp", "paper", map[study.Axis]string{study.AxisTCPSACK: study.SACKOff}, "it does not run over TCP"},
+	} {
+		cell := cell(c.media, c.transport, c.player)
+		for axis, word := range c.change {
+			cell = cell.With(axis, word)
+		}
+		j := bind(t, cell)
+		if why := j.Unsupported; (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("%+v: %q", c, why)
+		}
+		o := j.Order("id").(*Order)
+		if off := c.change[study.AxisTCPSACK] == study.SACKOff; o.TCP.NoSACK != off || j.Evidence.NoSACK != off {
+			t.Errorf("%+v: SACK is off by the order: %t, by the evidence: %t", c, o.TCP.NoSACK, j.Evidence.NoSACK)
+		}
+		if want := c.change[study.AxisParallel]; want != "" && fmt.Sprint(o.Parallel) != want {
+			t.Errorf("%+v: %d requests at once", c, o.Parallel)
+		}
+	}
+}
+
 // TestWhatThisMachinesKernelLacksIsLeftToTheVirtualClock asks on both clocks for the
 // transports of kernels.
 func TestWhatThisMachinesKernelLacksIsLeftToTheVirtualClock(t *testing.T) {

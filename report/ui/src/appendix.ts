@@ -55,6 +55,10 @@ function meanings(title: string, facts: Fact[] | undefined): HTMLElement[] {
 
 function clockMeans(data: Data): string[] {
   const real = "On the real clock the processor's work is part of every figure, as it is on a real phone and a real server, but it is the work of the machine that measured.";
+  if (data.cells.length > 0 && data.cells.every((c) => c.clock === "live")) {
+    return ["All loads ran on the live clock: the pages are those of real sites, loaded over the network of the machine that measured. What sites, network and resolvers do changes from load to load, so these figures describe that place and that time. "
+      + "Only the client's end is known, so there is no critical path."];
+  }
   if (data.clockNote === undefined) return [`All loads ran on the real clock. ${real}`];
   return [
     "On the virtual clock the same programs and the same Linux protocols run in a kernel that does not wait: whenever everything is idle, its clock jumps to the next event. "

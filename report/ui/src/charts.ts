@@ -34,8 +34,8 @@ interface Dot {
 }
 
 /**
- * distribution draws every load of a section as a dot, with each cell's median
- * and its interval. A click on a dot calls choose with the load.
+ * distribution draws every load of a section as a dot, with each cell's mean, and its median with the
+ * interval. A click on a dot calls choose with the load.
  */
 export function distribution(data: Data, section: Section, metric: Metric, width: number, choose: (load: number) => void): Element {
   const column = data.metrics.indexOf(metric);
@@ -62,6 +62,10 @@ export function distribution(data: Data, section: Section, metric: Metric, width
     }];
   });
   const valid = dots.filter((d) => d.valid);
+  const means = cells.flatMap((cell) => {
+    const mine = valid.filter((d) => d.label === cell.label).map((d) => d.value);
+    return mine.length === 0 ? [] : [{ label: cell.label, mean: mine.reduce((a, b) => a + b) / mine.length }];
+  });
   const radius = width < 500 ? 2.5 : 3;
   const plot = Plot.plot({
     width,
@@ -80,6 +84,7 @@ export function distribution(data: Data, section: Section, metric: Metric, width
       Plot.dot(valid, Plot.dodgeY({ anchor: "middle", padding: 0.6 }, { fy: "label", x: "value", r: radius, fill: "colour", fillOpacity: 0.85, title: null })),
       Plot.dot(dots.filter((d) => !d.valid), { fy: "label", x: "value", y: 0.78, r: radius + 1, symbol: "times", stroke: "var(--soft)", strokeWidth: 1.5 }),
       Plot.ruleX(summaries, { fy: "label", x: "median", y1: -0.95, y2: 0.95, stroke: "var(--ink)", strokeWidth: 2 }),
+      Plot.dot(means, { fy: "label", x: "mean", y: -0.78, r: 5, symbol: "diamond2", fill: "var(--paper)", stroke: "var(--ink)", strokeWidth: 1.5 }),
       Plot.text(summaries, { fy: "label", text: "note", frameAnchor: "right", dx: 100, textAnchor: "end", fill: "var(--soft)" }),
       Plot.tip(dots, Plot.pointer({ fy: "label", x: "value", title: "title", fill: "var(--paper)", stroke: "var(--rule)", fontFamily: "inherit" })),
     ],

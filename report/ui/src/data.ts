@@ -255,7 +255,7 @@ export interface Behind {
   high: number;
 }
 
-export type Clock = "real" | "virtual";
+export type Clock = "real" | "virtual" | "live";
 
 export interface Clocks {
   metric: string;

@@ -26,7 +26,7 @@ const fact = (name: string, value: string): HTMLElement[] => [el("div", {}, el("
 
 /** clocks names the clocks that were used, and how many cells ran on each where there are two. */
 function clocks(data: Data): string {
-  const used = (["real", "virtual"] as const)
+  const used = (["real", "virtual", "live"] as const)
     .map((clock) => ({ clock, cells: data.cells.filter((c) => c.clock === clock).length }))
     .filter((u) => u.cells > 0);
   return list(used.map((u) => (used.length === 1 ? u.clock : `${u.clock} (${counted(u.cells, "cell")})`)));

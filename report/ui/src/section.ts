@@ -36,7 +36,7 @@ export function sectionView(data: Data, index: number, first: Metric): SectionVi
   const say = (): void => {
     const found = answerFor(section, metric);
     answer.textContent = found ? verdict(found, data.cells, metric.title).text : `No valid load has a ${metric.title}.`;
-    chartCaption.textContent = `${metric.title} of every load: a dot is a valid load, a cross one that does not count; the line is the median, the band its 95 % interval, given six values. CV: standard deviation as a share of the mean.`;
+    chartCaption.textContent = `${metric.title} of every load: a dot is a valid load, a cross one that does not count; the line is the median, the band its 95 % interval, given six values, and the diamond at the bottom the mean. CV: standard deviation as a share of the mean.`;
   };
   const body = [
     el("p", { class: "facts" }, (network?.facts ?? []).map((f) => `${f.name}: ${f.value}`).join("; ")),
