@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"sync"
 
 	"github.com/vishvananda/netlink"
 )
@@ -81,21 +82,18 @@ func carry(ctx context.Context, near *net.TCPConn, server netip.AddrPort) {
 	defer far.Close()
 	stop := context.AfterFunc(ctx, func() { _, _ = near.Close(), far.Close() })
 	defer stop()
-	back := make(chan error, 1)
-	go func() { back <- pass(near, far) }()
-	if pass(far, near) != nil {
-		_, _ = near.Close(), far.Close()
-	}
-	<-back
+	var both sync.WaitGroup
+	both.Go(func() { pass(near, far) })
+	both.Go(func() { pass(far, near) })
+	both.Wait()
 }
 
-// pass copies one direction.
-func pass(to, from *net.TCPConn) error {
+// pass copies one direction. After an error it closes both connections, which ends the other direction as well.
+func pass(to, from *net.TCPConn) {
 	_, err := io.Copy(to, from)
 	if err = errors.Join(err, to.CloseWrite()); err != nil {
 		_, _ = to.Close(), from.Close()
 	}
-	return err
 }
 
 // Close ends the relay and its connections, and waits for them.

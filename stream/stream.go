@@ -155,7 +155,7 @@ func tryRequest(ctx context.Context, session *transport.Session, o playback.Orde
 	response, err := session.Request(ctx, transport.Request{ID: storage.ID{Item: o.Media, Resolution: resolution}, Length: 1})
 	if err == nil {
 		_, err = io.Copy(io.Discard, response)
-		response.Close()
+		err = errors.Join(err, response.Close())
 	}
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil

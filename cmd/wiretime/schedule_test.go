@@ -124,21 +124,14 @@ func TestASlotThatIsMissed(t *testing.T) {
 	u.write(t, "week.yaml", text)
 	// The minute that began just now, or begins soon, and one before.
 	now := time.Now().UTC().Add(30 * time.Second).Truncate(time.Minute)
-	s := &schedule.Schedule{
-		Zone: time.UTC, From: schedule.DateOf(now, time.UTC),
-		At: []schedule.TimeOfDay{{Hour: now.Hour(), Minute: now.Minute()}},
-	}
+	times := []string{schedule.TimeOfDay{Hour: now.Hour(), Minute: now.Minute()}.String()}
 	if before := now.Add(-2 * time.Minute); before.Day() == now.Day() {
-		s.At = append(s.At, schedule.TimeOfDay{Hour: before.Hour(), Minute: before.Minute()})
-	}
-	times := make([]string, len(s.At))
-	for i, at := range s.At {
-		times[i] = at.String()
+		times = append(times, schedule.TimeOfDay{Hour: before.Hour(), Minute: before.Minute()}.String())
 	}
 	text = strings.NewReplacer("[00:00, 04:00, 08:00, 12:00, 16:00, 20:00]", "["+strings.Join(times, ", ")+"]", "2013-11-25", now.Format(time.DateOnly)).Replace(text)
 	u.write(t, "week.yaml", text)
 	r := u.run(t, "schedule", "week.yaml")
-	missed := len(s.At) - 1
+	missed := len(times) - 1
 	if r.code != 0 || !strings.Contains(r.out, fmt.Sprintf("1 done, 0 failed, %d missed, 0 to come.", missed)) {
 		t.Fatalf("exit code %d: %s%s", r.code, r.out, r.errors)
 	}
