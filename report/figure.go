@@ -3,10 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"wiretime/stats"
@@ -16,7 +13,7 @@ import (
 
 // FigureSpec says what a figure shows of a run's cells.
 type FigureSpec struct {
-	Along     string       // ID of the number on the horizontal axis, such as "rate": as Series.Axis
+	Along     string       // ID of the number on the horizontal axis, such as "rate": as Series.Axis. An axis of names, such as "site", has bars
 	Against   string       // ID of the number on the vertical axis of a heat map; empty: a line chart
 	Panels    string       // an axis or a number, with a chart for each of its values; empty: one chart
 	For       Choice       // narrows all lines
@@ -62,6 +59,7 @@ type Scale struct {
 	Name  string `json:"name"`  // in a sentence: "loss"
 	Label string `json:"label"` // with its unit if Ticks leave it out
 	Ticks []Tick `json:"ticks"` // lowest first
+	Names bool   `json:"names"` // ticks are names side by side, and what stands over them are bars
 }
 
 // FigurePanel is one chart of a figure.
@@ -109,6 +107,7 @@ type drawer struct {
 	bootstrap *stats.Bootstrap
 
 	along, against study.Number
+	named          bool    // along has names
 	scale          float64 // of the figure's unit
 	figure         Figure
 	panels         map[string]int
@@ -121,6 +120,7 @@ func (d *drawer) draw() (Figure, error) {
 	d.figure.X, d.figure.Y, d.panels = d.spec.X, d.spec.Y, map[string]int{}
 	shown := slices.DeleteFunc(slices.Clone(d.results), func(r store.Result) bool { return !d.picks(d.spec.For, r.Cell) })
 	d.figure.Along = scaleOf(d.along, shown)
+	d.figure.Along.Names = d.named
 	if d.spec.Against != "" {
 		d.figure.Against = new(scaleOf(d.against, shown))
 	}
@@ -147,7 +147,14 @@ func (d *drawer) draw() (Figure, error) {
 func (d *drawer) check() error {
 	var err error
 	if d.along, err = d.number("along", d.spec.Along); err != nil {
-		return err
+		axis := study.Axis(d.spec.Along)
+		if !d.axes.Workload.Has(axis) {
+			return err
+		}
+		d.along, d.named = study.Places(axis, d.values(axis)), true
+	}
+	if d.named && d.spec.Against != "" {
+		return fmt.Errorf("a heat map needs numbers on both axes, and %s has names", d.spec.Along)
 	}
 	if d.spec.Against != "" {
 		if d.against, err = d.number("against", d.spec.Against); err != nil {
@@ -351,89 +358,4 @@ func (d *drawer) sortPanels() {
 		value[d.numbers[i].Say(r.Cell)], _ = d.numbers[i].Of(r.Cell)
 	}
 	slices.SortStableFunc(d.figure.Panels, func(a, b FigurePanel) int { return cmp.Compare(value[a.Name], value[b.Name]) })
-}
-
-// picks reports whether a cell has one of the values on each axis, or of each number, that the choice names.
-func (d *drawer) picks(c Choice, cell study.Cell) bool {
-	for name, wanted := range c {
-		if slices.Contains(wanted, cell.On(study.Axis(name))) && d.axes.Workload.Has(study.Axis(name)) {
-			continue
-		}
-		i := slices.IndexFunc(d.numbers, func(n study.Number) bool { return n.ID == name })
-		if i < 0 {
-			return false
-		}
-		has, ok := d.numbers[i].Of(cell)
-		if !ok || !slices.ContainsFunc(wanted, func(word string) bool {
-			v, err := strconv.ParseFloat(word, 64)
-			return err == nil && math.Abs(v-has) <= 1e-9*math.Abs(has)
-		}) {
-			return false
-		}
-	}
-	return true
-}
-
-// number returns the number with the ID that key of the specification names.
-func (d *drawer) number(key, id string) (study.Number, error) {
-	i := slices.IndexFunc(d.numbers, func(n study.Number) bool { return n.ID == id })
-	if i < 0 {
-		return study.Number{}, fmt.Errorf("unknown number %q for %s: the study has %s", id, key, strings.Join(d.ids(), ", "))
-	}
-	return d.numbers[i], nil
-}
-
-func (d *drawer) ids() []string {
-	var ids []string
-	for _, n := range d.numbers {
-		ids = append(ids, n.ID)
-	}
-	return ids
-}
-
-// names lists the axes and the numbers that a choice may name.
-func (d *drawer) names() []string {
-	names := map[string]bool{}
-	for _, id := range d.ids() {
-		names[id] = true
-	}
-	for _, a := range d.axes.Workload.Axes {
-		names[string(a.Axis)] = true
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-// labels returns the labels of the lines that cells have, in their order.
-func (d *drawer) labels(shown []store.Result) []string {
-	var labels []string
-	for _, r := range shown {
-		if label := d.axes.Label(r.Cell, d.along.Axis); len(r.Values[d.spec.Metric]) > 0 && !slices.Contains(labels, label) {
-			labels = append(labels, label)
-		}
-	}
-	return labels
-}
-
-// scaleOf returns the axis of a number, with a tick for each value that a cell has.
-func scaleOf(n study.Number, results []store.Result) Scale {
-	s := Scale{Name: n.Name, Label: n.Label, Ticks: []Tick{}}
-	for _, r := range results {
-		if v, ok := n.Of(r.Cell); ok {
-			s.Ticks = append(s.Ticks, Tick{v, n.Word(r.Cell)})
-		}
-	}
-	slices.SortStableFunc(s.Ticks, func(a, b Tick) int { return cmp.Compare(a.Value, b.Value) })
-	s.Ticks = slices.CompactFunc(s.Ticks, func(a, b Tick) bool { return a.Value == b.Value })
-	return s
-}
-
-// differences names the axes on which two cells differ.
-func differences(a, b study.Cell) string {
-	var names []string
-	for _, v := range a.Values {
-		if b.On(v.Axis) != v.Word {
-			names = append(names, string(v.Axis))
-		}
-	}
-	return strings.Join(names, ", ")
 }

@@ -71,6 +71,8 @@ func TestFigures(t *testing.T) {
 			"onLoad, mean ms RTT [] h2 50:101 h2 100:201(150) h2 200:401"},
 		{"the ratio of two protocols, with that of two printed figures", FigureSpec{Along: "rtt", Metric: "onload", Statistic: "mean", For: Choice{"rate": {"1"}}, Lines: []FigureLine{{Title: "to h2", Ratio: []Choice{h2, h3}}}},
 			"Ratio of onLoad, mean  RTT [] to h2 50:0.505 to h2 100:0.5025(0.3333) to h2 200:0.5012"},
+		{"bars for each protocol", FigureSpec{Along: "protocol", Metric: "onload", For: Choice{"rate": {"1"}, "rtt": {"100"}}, Lines: []FigureLine{{Title: "onLoad"}}},
+			"onLoad ms protocol [] onLoad 0:200 onLoad 1:100"},
 		{"a heat map", FigureSpec{Along: "rate", Against: "rtt", Metric: "onload", Lines: []FigureLine{{Title: "to h2", Ratio: []Choice{h2, h3}}}},
 			"Ratio of onLoad  rate RTT [] to h2 0.25,50:0.5 to h2 0.25,100:0.5 to h2 0.25,200:0.5 to h2 1,50:0.5 to h2 1,100:0.5 to h2 1,200:0.5"},
 	} {
@@ -110,6 +112,7 @@ func TestFiguresThatAreRefused(t *testing.T) {
 		`line "x" shows no cell that has onload`:                                 {Along: "rtt", Metric: "onload", Lines: []FigureLine{{Title: "x", Of: Choice{"rate": {"3"}}}}},
 		`a heat map shows ratios`:                                                {Along: "rate", Against: "rtt", Metric: "onload", Lines: []FigureLine{{Of: h2}}},
 		`some lines are ratios and some are not`:                                 {Along: "rtt", Metric: "onload", Lines: []FigureLine{{Of: h2}, {Ratio: []Choice{h2, h2}}}},
+		`a heat map needs numbers on both axes`:                                  {Along: "protocol", Against: "rtt", Metric: "onload", Lines: []FigureLine{{Ratio: []Choice{h2, h2}}}},
 		`the lines have the units ms and B`:                                      {Along: "rtt", Lines: []FigureLine{{Metric: "onload"}, {Metric: "bytes"}}},
 	} {
 		if _, err := Draw(gridRun(), onLoad, nil, 1, spec); err == nil || !strings.Contains(err.Error(), want) {

@@ -131,6 +131,18 @@ func ofAxis(info AxisInfo) Number {
 		word: func(c Cell, _ float64) string { return c.On(info.Axis) }}
 }
 
+// Places returns the values of an axis as places beside each other, from 0, for figures along names such as those of sites. Other
+// values have no place.
+func Places(axis Axis, values []string) Number {
+	name := strings.ReplaceAll(string(axis), "_", " ")
+	return Number{ID: string(axis), Axis: axis, Name: name, Label: strings.ToUpper(name[:1]) + name[1:],
+		of: func(c Cell) (float64, bool) {
+			i := slices.Index(values, c.On(axis))
+			return float64(i), i >= 0
+		},
+		word: func(c Cell, _ float64) string { return c.On(axis) }}
+}
+
 // Numbers returns the numbers that cells of the workload may have: first those that are parts of an axis's values, then the axes whose
 // values are numbers.
 func (w *Workload) Numbers() []Number {

@@ -45,7 +45,7 @@ type shows struct {
 	Cell      int    `yaml:"cell"`     // pictures: which cell the charts of a single cell show, from 1 (the default)
 	// Figures: lines along a number, with the interval of each point and what papers printed for it, or heat maps over two. Their
 	// selections take axes and the numbers of cells (report.Choice): rate, rtt, loss, pages, hosts, objects, initcwnd and so on.
-	Along   string `yaml:"along"`   // the number on the horizontal axis
+	Along   string `yaml:"along"`   // the number on the horizontal axis, or an axis of names, such as site, with bars over each
 	Against string `yaml:"against"` // the number on the vertical axis: a heat map for each line, which must be a ratio
 	Panels  string `yaml:"panels"`  // an axis or a number, with a chart for each of its values; default: one chart
 	X       cut    `yaml:"x"`       // the part of the axis that is shown

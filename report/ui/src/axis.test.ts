@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isGeometric, logTicks, needsLog, spaced } from "./axis";
+import { isGeometric, logTicks, needsLog, short, spaced } from "./axis";
 
 describe("an axis is logarithmic", () => {
   test.each([
@@ -27,4 +27,13 @@ test("doublings need a logarithmic axis, counting does not", () => {
   expect(isGeometric([64, 128, 256, 512, 1024, 2048, 4096])).toBe(true);
   expect(isGeometric(Array.from({ length: 93 }, (_, i) => i + 1))).toBe(false);
   expect(isGeometric([0, 1, 100])).toBe(false);
+});
+
+test.each([
+  [["lulic-bing", "lulic-yahoo"], ["bing", "yahoo"]],
+  [["lulic-bing", "world-flags"], ["lulic-bing", "world-flags"]],
+  [["world-flags"], ["world-flags"]],
+  [["a", "b"], ["a", "b"]],
+])("names lose what all begin with: %j", (names, want) => {
+  expect(short(names)).toEqual(want);
 });

@@ -39,3 +39,10 @@ export function spaced(values: number[], gap: number): number[] {
   }
   return [...result, last];
 }
+
+/** short leaves out the beginning that all names share, up to a hyphen. */
+export function short(names: string[]): string[] {
+  const [first = "", ...others] = names;
+  const shared = first.slice(0, first.lastIndexOf("-") + 1);
+  return others.length > 0 && others.every((n) => n.startsWith(shared)) ? names.map((n) => n.slice(shared.length)) : names;
+}

@@ -72,6 +72,7 @@ export interface Scale {
   name: string; // in a sentence
   label: string;
   ticks: { value: number; word: string }[];
+  names?: boolean; // ticks are names side by side
 }
 
 /** The part of an axis that is shown; ends that are missing follow from the data. */

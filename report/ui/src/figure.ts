@@ -1,5 +1,6 @@
 import { at, type Figure } from "./data";
 import { el } from "./dom";
+import { barChart } from "./barchart";
 import { heatMap } from "./heatmap";
 import { legend, lineChart } from "./linechart";
 import { cutTo, looksOf, rangesOf, type Point } from "./lines";
@@ -24,11 +25,11 @@ function lineCharts(figure: Figure): HTMLElement[] {
     legend(looks, new Set(figure.lines)),
     el("div", { class: "panels" }, ...figure.panels.map((panel, i) => el("figure", {},
       panel.name === "" ? null : el("figcaption", {}, el("b", {}, panel.name)),
-      el("div", { class: "chart" }, lineChart({
+      el("div", { class: "chart" }, (figure.along.names ? barChart : lineChart)({
         name: panel.name, title: figure.title, along: figure.along, looks, width, dense: false, offers: [], range: at(ranges, i), points: at(panels, i), x: figure.x,
         labels: figure.lines.filter((label) => at(panels, i).some((p) => p.label === label)),
       }))))),
-    panels.flat().some((p) => p.printed !== undefined) ? el("p", { class: "caption" }, "Hollow points with a thin line are published figures.") : el("p"),
+    panels.flat().some((p) => p.printed !== undefined) ? el("p", { class: "caption" }, figure.along.names ? "Hollow points are published figures." : "Hollow points with a thin line are published figures.") : el("p"),
   ];
 }
 

@@ -55,19 +55,22 @@ function across(c: Chart, inset: number, label: string | null): { insetLeft: num
 
 const margins = { marginLeft: 66, marginRight: 8 };
 
+/** say writes a point with its interval and what papers printed, in several lines. */
+export function say(c: Chart, p: Point): string {
+  const { range } = c;
+  const word = c.along.ticks.find((t) => t.value === p.x)?.word ?? String(p.x);
+  const unit = range.unit === "" ? "" : ` ${range.unit}`;
+  const size = decimalsFor(p.y / range.factor);
+  const of = (v: number): string => fixed(v / range.factor, size);
+  return `${p.label}, ${c.along.name} ${word}\n${c.title} ${of(p.y)}${unit}\n${p.interval ? "95 % interval" : "range"} ${of(p.low)} to ${of(p.high)}, n ${p.n}`
+    + (p.printed === undefined ? "" : `\npublished ${of(p.printed)}${unit}`);
+}
+
 /** lineChart draws the lines of a chart, with the interval of each point and what papers printed. */
 export function lineChart(c: Chart): Element {
   const { range, points } = c;
   const step = c.dense ? 0 : Math.min(6, 34 / c.labels.length);
-  const word = (x: number): string => c.along.ticks.find((t) => t.value === x)?.word ?? String(x);
-  const unit = range.unit === "" ? "" : ` ${range.unit}`;
   const axis = range.unit === "" ? c.title : `${c.title} (${range.unit})`;
-  const write = (p: Point): string => {
-    const size = decimalsFor(p.y / range.factor);
-    const of = (v: number): string => fixed(v / range.factor, size);
-    return `${p.label}, ${c.along.name} ${word(p.x)}\n${c.title} ${of(p.y)}${unit}\n${p.interval ? "95 % interval" : "range"} ${of(p.low)} to ${of(p.high)}, n ${p.n}`
-      + (p.printed === undefined ? "" : `\npublished ${of(p.printed)}${unit}`);
-  };
   const plot = Plot.plot({
     ...margins, ...across(c, c.dense ? 8 : 8 + (step * c.labels.length) / 2, c.along.label),
     width: c.width,
@@ -103,11 +106,11 @@ export function lineChart(c: Chart): Element {
           Plot.dot(printed, { ...paper, r: c.dense ? 2.5 : 4, fill: "var(--paper)", strokeWidth: 1.5, symbol: look.symbol }),
         ];
       }),
-      Plot.tip(points, Plot.pointer({ x: "x", y: (p: Point) => p.y / range.factor, title: write, fill: "var(--paper)", stroke: "var(--rule)", fontFamily: "inherit" })),
+      Plot.tip(points, Plot.pointer({ x: "x", y: (p: Point) => p.y / range.factor, title: (p: Point) => say(c, p), fill: "var(--paper)", stroke: "var(--rule)", fontFamily: "inherit" })),
     ],
   });
   plot.setAttribute("role", "img");
-  plot.setAttribute("aria-label", `${axis} by ${c.along.name}${c.name === "" ? "" : ", " + c.name}. ${points.map((p) => write(p).replaceAll("\n", ", ")).join(". ")}.`);
+  plot.setAttribute("aria-label", `${axis} by ${c.along.name}${c.name === "" ? "" : ", " + c.name}. ${points.map((p) => say(c, p).replaceAll("\n", ", ")).join(". ")}.`);
   return plot;
 }
 
