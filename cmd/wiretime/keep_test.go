@@ -268,7 +268,7 @@ func TestReproduceNeedsTheSamePrograms(t *testing.T) {
 func TestWhatCannotBeReproduced(t *testing.T) {
 	u := self(t)
 	r := u.runs(t, 0, "run", u.write(t, "study.yaml", fmt.Sprintf(keptStudy, "real", "median")), "--store", "kept", "--wait", "0")
-	if !strings.Contains(r.errors, "note: keep: median drops artefacts of loads on the real clock, which nothing can bring back") {
+	if !strings.Contains(r.errors, "note: keep: median drops artefacts of loads on the real or the live clock, which nothing can bring back") {
 		t.Errorf("the run does not say that it drops for good:\n%s", r.errors)
 	}
 	kept := 0

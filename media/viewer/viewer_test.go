@@ -281,7 +281,7 @@ func TestASilentServer(t *testing.T) {
 		halts := &halting{content(t), make(chan struct{})}
 		b := newBench(t, row, halts)
 		defer close(halts.going)
-		b.client.Patience, b.viewer.Player.GiveUp = 200*time.Millisecond, time.Second
+		b.client.Patience, b.viewer.Player.GiveUp = 200*time.Millisecond, 3*time.Second
 		f := b.watch(t).Figures
 		if !strings.Contains(f.Failure, transport.ErrSilent.Error()) || len(f.Sessions) < 2 {
 			t.Errorf("failure %q after %d sessions", f.Failure, len(f.Sessions))
