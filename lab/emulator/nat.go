@@ -177,11 +177,12 @@ func setEndpoint(packet []byte, address, port int, e endpoint) {
 			update(t[checksumTCP:], before, after)
 		}
 	case unix.IPPROTO_UDP:
-		if field := t[checksumUDP:]; le.Uint16(field) != 0 { // 0: it has none
-			update(field, before, after)
-			if le.Uint16(field) == 0 {
-				le.PutUint16(field, 0xffff)
-			}
+		if len(t) < sizeUDP || le.Uint16(t[checksumUDP:]) == 0 { // 0: it has none
+			return
+		}
+		update(t[checksumUDP:], before, after)
+		if le.Uint16(t[checksumUDP:]) == 0 {
+			le.PutUint16(t[checksumUDP:], 0xffff)
 		}
 	case unix.IPPROTO_SCTP:
 		if len(t) >= sizeSCTP {
