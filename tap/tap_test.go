@@ -189,3 +189,25 @@ func FuzzAdd(f *testing.F) {
 		newFlows().add(frame, &unix.SockaddrLinklayer{Ifindex: 1, Hatype: hatype, Pkttype: kind}, 1)
 	})
 }
+
+// FuzzFlows takes any frames for those of a packet socket.
+func FuzzFlows(f *testing.F) {
+	syn := append(make([]byte, virtioHeader+ethernetHeader), 0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, unix.IPPROTO_TCP, 0, 0, 127, 0, 0, 1, 127, 0, 0, 2,
+		0x80, 0, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0x02, 0xff, 0xff, 0, 0, 0, 0)
+	f.Add(syn, uint16(unix.ARPHRD_ETHER), true)
+	f.Add(syn[ethernetHeader:], uint16(unix.ARPHRD_NONE), true)
+	f.Add(append([]byte{unix.VIRTIO_NET_HDR_F_NEEDS_CSUM, unix.VIRTIO_NET_HDR_GSO_TCPV4, 54, 0, 4, 0, 34, 0, 16, 0}, syn[virtioHeader:]...), uint16(unix.ARPHRD_ETHER), true)
+	f.Fuzz(func(t *testing.T, frame []byte, link uint16, outgoing bool) {
+		all := newFlows()
+		at := &unix.SockaddrLinklayer{Hatype: link, Pkttype: unix.PACKET_HOST, Ifindex: 1}
+		if outgoing {
+			at.Pkttype = unix.PACKET_OUTGOING
+		}
+		all.add(frame, at, 1)
+		for _, p := range all.recording.Packets {
+			if len(p.Data) > len(frame) {
+				t.Errorf("a packet of %d octets of a frame of %d", len(p.Data), len(frame))
+			}
+		}
+	})
+}
