@@ -43,7 +43,7 @@ func IsTLS(data []byte) bool {
 // Unsealed is a decrypted TLS connection.
 type Unsealed struct {
 	Texts [2]Text // from the client, from the server
-	ALPN  string  // the negotiated protocol; empty if there is none or it could not be read
+	ALPN  string  // the negotiated protocol; empty if none was negotiated or it could not be read
 }
 
 // The reasons why Unseal cannot decrypt a connection.

@@ -17,7 +17,7 @@ type circumstances struct {
 }
 
 // decide looks at the slots at a moment. It returns the slot that is to begin now, or nil and the time of the next
-// one, which is zero if there is none. Waiting slots whose time has gone by become missed. Missed ones whose time is
+// one, or zero after the last. Waiting slots whose time has gone by become missed. Missed ones whose time is
 // still to come, because somebody has set the clock back, wait again: they never ran. changed lists the slots that
 // have become missed or wait again.
 func (d *Diary) decide(now time.Time, c circumstances) (due *Slot, next time.Time, changed []*Slot) {

@@ -150,7 +150,7 @@ func (d *Diary) fits(s *Schedule, quick bool) error {
 	return nil
 }
 
-// Read reads a diary's file. The error wraps fs.ErrNotExist if there is none.
+// Read reads a diary's file. The error wraps fs.ErrNotExist if the file does not exist.
 func Read(path string) (*Diary, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

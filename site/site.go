@@ -59,7 +59,7 @@ type Site struct {
 	// Page is the URL a loader navigates to, in the form https://host/...
 	Page string `json:"page"`
 	// Journey holds what follows Page in the same loader session, one after the other: URLs of pages to visit,
-	// and steps on the page that is shown (ParseStep). Usually there is none.
+	// and steps on the page that is shown (ParseStep). Most sites have no journey.
 	Journey []string `json:"journey,omitempty"`
 	// Tabs holds the URLs of the pages that are opened at the same moment as Page, in the same
 	// session. A site cannot have both a journey and tabs.

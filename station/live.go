@@ -64,10 +64,10 @@ func OpenLive(c LiveConfig) (*Live, error) {
 	return &Live{config: c, folder: folder}, nil
 }
 
-// Lab implements workload.Station: there is none.
+// Lab implements workload.Station. Live loads have no lab, so it returns nil.
 func (s *Live) Lab() *lab.Lab { return nil }
 
-// Authority implements workload.Station: there is none.
+// Authority implements workload.Station. Real sites have certificates of their own, so it returns nil.
 func (s *Live) Authority() *protocol.Authority { return nil }
 
 // Close ends the browser and removes what it has left.

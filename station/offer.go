@@ -49,7 +49,7 @@ func (s *Live) judge(ctx context.Context, o offer, record *pageload.Record) erro
 	return record.LoadError
 }
 
-// documentOf returns the answer to the request for the page itself, nil if there is none.
+// documentOf returns the answer to the request for the page itself, or nil if it was not answered.
 func documentOf(har *capture.HAR, page *url.URL) *capture.Entry {
 	if har == nil {
 		return nil

@@ -128,7 +128,7 @@ type listedItem struct {
 
 type listedMeasured struct {
 	Study string `json:"study"`
-	// Run describes the run that the verdicts are of; empty: none was asked for or there is none.
+	// Run describes the run that the verdicts come from; empty without --store, or if the store has no such run.
 	Run       string        `json:"run,omitempty"`
 	Claims    []listedClaim `json:"claims,omitempty"`
 	Published []listedTable `json:"published,omitempty"`

@@ -186,7 +186,7 @@ func (l *requestLog) lastEnd(moment int64) float64 {
 	return float64(last-moment) / 1e6
 }
 
-// placeScript returns where an element's middle is in the window, after bringing it there; nothing if there is none.
+// placeScript scrolls an element into view and returns where its middle is in the window, or nothing if no element matches.
 const placeScript = `(selector) => {
 	const element = document.querySelector(selector);
 	if (!element) return "";

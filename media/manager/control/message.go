@@ -91,7 +91,7 @@ func write(to io.Writer, message any) error {
 // errLong says that a message is longer than any that Wiretime sends.
 var errLong = errors.New("not a message of a network's manager")
 
-// read reads one message. The error is io.EOF if there is none.
+// read reads one message. At the end of the stream it returns io.EOF.
 func read(from io.Reader, message interface{ check() error }) error {
 	var head [2]byte
 	if _, err := io.ReadFull(from, head[:]); err != nil {
