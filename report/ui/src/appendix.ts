@@ -7,7 +7,7 @@ import { workloadOf } from "./workload";
 /** appendix defines what the figures mean and how to measure them again. */
 export function appendix(data: Data): HTMLElement {
   const left = data.loads.filter((l) => l.validity !== "valid");
-  return el("section", { class: "appendix" },
+  return el("section", { class: "appendix", id: "appendix" },
     el("h2", {}, "Appendix"),
     el("h3", {}, "Metrics"),
     el("dl", { class: "terms" }, ...data.metrics.flatMap((m) => [el("dt", {}, m.title === m.unit ? m.title : `${m.title} (${m.unit})`), el("dd", {}, m.definition)])),

@@ -40,6 +40,13 @@ export function duration(ms: number): string {
   return Math.abs(ms) < 1000 ? fixed(ms, decimalsFor(ms)) + space + "ms" : fixed(ms / 1000, Math.abs(ms) < 100_000 ? 2 : 0) + space + "s";
 }
 
+/** quantity writes a figure of any unit for running text. */
+export function quantity(value: number, unit: string): string {
+  if (unit === "ms") return duration(value);
+  const scale = scaleFor(unit, [value]);
+  return fixed(value / scale.factor, unit === "B" ? scale.decimals : decimalsFor(value)) + space + scale.unit;
+}
+
 /** share writes a ratio without its unit: one decimal below ten per cent, none above. */
 export function share(ratio: number): string {
   return fixed(ratio * 100, Math.abs(ratio) < 0.0995 ? 1 : 0);
