@@ -26,7 +26,7 @@ export function appendix(data: Data): HTMLElement {
     ...meanings("What a strategy is", data.strategies),
     ...meanings("Which servers these are", data.servers),
     data.dropped ? el("p", {}, data.dropped) : null,
-    data.mediansOnly ? el("p", {}, "This run has too many requests for one file: only the median load of each cell has a waterfall here. The store has them all.") : null,
+    data.mediansOnly ? el("p", {}, "This run has too many requests for one file: only the median load of each cell has a waterfall here" + (data.omitted === undefined ? "" : `, and ${counted(data.omitted, "cell")} not even that`) + ". The store has them all.") : null,
     el("h3", { id: "checks" }, "Checks made on every load"),
     el("p", {}, "A load that broke a rule is kept and marked invalid; it counts in no median. A late load is repeated."),
     checks(data),
