@@ -8,12 +8,13 @@ import lighthouse from "lighthouse";
 
 const wanted = 0.95;
 
-/** served answers with one file, whatever is asked for, and returns its address. */
-async function served(file) {
+/** served answers with one file, whatever is asked for, and returns its address; what follows a # names a part of the page. */
+async function served(page) {
+  const [file, part] = page.split("#");
   const body = await readFile(file);
   const server = createServer((_, response) => response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(body));
   await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
-  return { address: `http://127.0.0.1:${server.address().port}/`, close: () => server.close() };
+  return { address: `http://127.0.0.1:${server.address().port}/${part === undefined ? "" : `#${part}`}`, close: () => server.close() };
 }
 
 async function judge(chrome, page) {
