@@ -136,7 +136,7 @@ func TestTablesOfWhatAStudyDoesNotHave(t *testing.T) {
 	for name, c := range map[string]struct{ old, now, want string }{
 		"axis of rows":        {"axis: network", "axis: site", `small has no axis "site": it has [clock network protocol]`},
 		"axis of a selection": {"{protocol: h3}", "{transport: h3}", `small has no axis "transport"`},
-		"metric":              {"metric: onload", "metric: plt", `small has no metric "plt": it has [onload]`},
+		"metric":              {"metric: onload", "metric: plt", `small has no metric "plt": it has [onload requests]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := parsePage("page.md", []byte(strings.Replace(onePage, c.old, c.now, 1)))
