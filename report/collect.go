@@ -25,28 +25,50 @@ type collector struct {
 	data   Data
 	files  Files
 	values []map[string][]float64 // by cell, then metric: of the valid loads
+
+	run     store.Run
+	metrics []study.Metric
+	whole   []store.Result // one for each cell of the run
+	results []store.Result // likewise, with the loads of sessions pooled
+	at      map[string]int // the index of the result that has a cell's loads, by the cell's key
+	axes    Axes
 }
 
 func (c *collector) collect(st *store.Store, id int64) error {
-	run, err := st.Run(id)
-	if err != nil {
-		return err
-	}
 	whole, loads, err := st.ResultsAndLoads(id)
 	if err != nil {
 		return err
 	}
-	results, at := Pooled(whole)
-	metrics, err := st.Metrics(id)
+	if err := c.begin(st, id, whole); err != nil {
+		return err
+	}
+	c.data.loads = loads
+	c.addCells(c.results)
+	c.axes.kind().extend(&c.data, c.axes, c.results)
+	c.addLoads()
+	if err := c.addFiles(); err != nil {
+		return err
+	}
+	return c.compare(st)
+}
+
+// begin reads what is known of a run besides its cells and loads. whole has a result for each of its cells.
+func (c *collector) begin(st *store.Store, id int64, whole []store.Result) error {
+	run, err := st.Run(id)
 	if err != nil {
+		return err
+	}
+	c.run, c.whole = run, whole
+	c.results, c.at = Pooled(whole)
+	if c.metrics, err = st.Metrics(id); err != nil {
 		return err
 	}
 	environment, err := describeEnvironment(run.Environment)
 	if err != nil {
 		return err
 	}
-	axes := AxesOf(results)
-	servers, err := axes.describeServers(results, run.Environment)
+	c.axes = AxesOf(c.results)
+	servers, err := c.axes.describeServers(c.results, run.Environment)
 	if err != nil {
 		return err
 	}
@@ -54,52 +76,51 @@ func (c *collector) collect(st *store.Store, id int64) error {
 		Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Run: run.ID,
 		Started: run.Started, Finished: run.Finished, Version: run.Version,
 		Counts:      Counts{Planned: run.Planned, Pending: run.Planned - run.Done},
-		Checks:      axes.kind().checks(axes),
-		Gaps:        Gaps(results),
+		Checks:      c.axes.kind().checks(c.axes),
+		Gaps:        Gaps(c.results),
 		Quick:       run.Quick(),
 		Environment: environment,
-		Compared:    axes.Compared(), Same: axes.same(results), Visits: axes.describeVisits(results), Strategies: axes.describeStrategies(results), Servers: servers,
+		Compared:    c.axes.Compared(), Same: c.axes.same(c.results), Visits: c.axes.describeVisits(c.results), Strategies: c.axes.describeStrategies(c.results), Servers: servers,
 		Metrics: []Metric{}, Networks: []Network{}, Cells: []Cell{}, Sections: []Section{}, Loads: []Load{},
-		loads: loads,
 	}
-	for _, m := range metrics {
+	for _, m := range c.metrics {
 		c.data.Metrics = append(c.data.Metrics, Metric{
 			Name: m.Name, Title: m.Title, Unit: m.Unit, Definition: m.Definition,
 			Ranked: m.Unit == "ms" && !aboutTheLab(m.Name),
 		})
 	}
-	c.addCells(results, axes)
-	axes.kind().extend(&c.data, axes, results)
-	c.addLoads(at)
-	if err := c.addFiles(); err != nil {
-		return err
-	}
-	c.rank(run.Seed)
-	if OnVirtualClock(results) {
+	if OnVirtualClock(c.results) {
 		c.data.ClockNote = VirtualClock
 	}
-	drops, err := st.Drops(id)
+	return nil
+}
+
+// compare adds what the values of several cells say together.
+func (c *collector) compare(st *store.Store) error {
+	c.rank(c.run.Seed)
+	drops, err := st.Drops(c.run.ID)
 	if err != nil {
 		return err
 	}
-	c.data.Dropped = Dropped(run, drops)
-	published, err := st.Published(id)
+	c.data.Dropped = Dropped(c.run, drops)
+	published, err := st.Published(c.run.ID)
 	if err != nil {
 		return err
 	}
-	claims, err := st.Claims(id)
+	claims, err := st.Claims(c.run.ID)
 	if err != nil {
 		return err
 	}
-	c.data.Printed = CompareTables(whole, published, run.Seed)
-	c.data.Claims = JudgeClaims(whole, metrics, claims, run.Seed)
-	c.data.Series = collectSeries(results, whole, at, published)
-	c.data.Maps = collectMaps(results, run.Seed)
-	c.data.Clocks, err = CompareClocks(results, run.Seed)
+	c.data.Printed = CompareTables(c.whole, published, c.run.Seed)
+	c.data.Claims = JudgeClaims(c.whole, c.metrics, claims, c.run.Seed)
+	c.data.Series = collectSeries(c.results, c.whole, c.at, published)
+	c.data.Maps = collectMaps(c.results, c.run.Seed)
+	c.data.Clocks, err = CompareClocks(c.results, c.run.Seed)
 	return err
 }
 
-func (c *collector) addCells(results []store.Result, axes Axes) {
+func (c *collector) addCells(results []store.Result) {
+	axes := c.axes
 	described := map[string]bool{}
 	sections := map[[4]string]int{}
 	for i, r := range results {
@@ -143,11 +164,11 @@ func summarize(values []float64) Summary {
 	}
 }
 
-// addLoads adds the run's loads. cells has the index of the cell that shows a load, by the key of the load's own cell.
-func (c *collector) addLoads(cells map[string]int) {
+// addLoads adds the loads.
+func (c *collector) addLoads() {
 	for _, l := range c.data.loads {
 		load := Load{
-			ID: l.ID, Cell: cells[l.Cell.Key()], Repeat: l.Repeat, Attempt: l.Attempt,
+			ID: l.ID, Cell: c.at[l.Cell.Key()], Repeat: l.Repeat, Attempt: l.Attempt,
 			Validity: string(l.Validity), Reason: l.Reason, Values: make([]*float64, len(c.data.Metrics)),
 		}
 		for i, m := range c.data.Metrics {
