@@ -130,7 +130,7 @@ func (c *collector) addCells(results []store.Result) {
 		}
 		summaries := map[string]Summary{}
 		for metric, values := range r.Values {
-			summaries[metric] = summarize(values)
+			summaries[metric] = Summarize(values)
 		}
 		c.values = append(c.values, r.Values)
 		c.data.Cells = append(c.data.Cells, Cell{
@@ -156,7 +156,8 @@ func (c *collector) addCells(results []store.Result) {
 	}
 }
 
-func summarize(values []float64) Summary {
+// Summarize describes the valid values of one metric in one cell.
+func Summarize(values []float64) Summary {
 	all, median := stats.Summarize(values), stats.Median(values)
 	return Summary{
 		N: all.N, Median: median.Median, Interval: median.Reached, Low: median.Low, High: median.High,

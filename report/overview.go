@@ -179,3 +179,17 @@ func (c *collector) addMedian() error {
 	c.nameKinds()
 	return c.show([]int{cell.MedianLoad}, 0)
 }
+
+// Places returns the label of each result within its section, and the sections, each as indices of its results, in the order of the Data
+// of an Overview.
+func Places(results []store.Result) (labels []string, sections [][]int) {
+	c := collector{axes: AxesOf(results)}
+	c.addCells(results)
+	for _, cell := range c.data.Cells {
+		labels = append(labels, cell.Label)
+	}
+	for _, s := range c.data.Sections {
+		sections = append(sections, s.Cells)
+	}
+	return labels, sections
+}
