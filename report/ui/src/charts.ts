@@ -1,5 +1,6 @@
 import * as Plot from "@observablehq/plot";
 import { at, type Answer, type Cell, type ClockPair, type Data, type Metric, type Section } from "./data";
+import { stepDecimals } from "./axis";
 import { fixed, percent, scaled, scaleFor } from "./format";
 import { workloadOf } from "./workload";
 
@@ -67,6 +68,8 @@ export function distribution(data: Data, section: Section, metric: Metric, width
     return mine.length === 0 ? [] : [{ label: cell.label, mean: mine.reduce((a, b) => a + b) / mine.length }];
   });
   const radius = width < 500 ? 2.5 : 3;
+  const values = dots.map((d) => d.value);
+  const decimals = Math.max(scale.decimals, stepDecimals(Math.min(...values), Math.max(...values), 8));
   const plot = Plot.plot({
     width,
     height: 42 + 46 * cells.length,
@@ -76,7 +79,7 @@ export function distribution(data: Data, section: Section, metric: Metric, width
     marginBottom: 40,
     style: font,
     color: { type: "identity" },
-    x: { label: `${metric.title} (${scale.unit})`, labelAnchor: "center", labelOffset: 36, labelArrow: "none", grid: true, nice: true, ticks: width < 500 ? 4 : 8, tickFormat: (v: number) => fixed(v, Number.isInteger(v) ? 0 : scale.decimals) },
+    x: { label: `${metric.title} (${scale.unit})`, labelAnchor: "center", labelOffset: 36, labelArrow: "none", grid: true, nice: true, ticks: width < 500 ? 4 : 8, tickFormat: (v: number) => fixed(v, Number.isInteger(v) ? 0 : decimals) },
     fy: { label: null, domain: cells.map((c) => c.label), padding: 0.12, axis: "left" },
     y: { axis: null, domain: [-1, 1] },
     marks: [

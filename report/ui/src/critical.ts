@@ -20,8 +20,10 @@ const share = (c: Critical, ns: number): string => `${fixed((100 * ns) / c.onLoa
  */
 export const heights: [top: number, bottom: number][] = [[0, 1], [0.36, 0.64], [0.18, 0.82], [0.18, 0.82], [0, 1], [0.18, 0.82], [0, 1], [0, 1], [0.36, 0.64]];
 
-/** criticalPaths shows what decided onLoad: a bar per cell of the section, stacked by kind. */
-export function criticalPaths(data: Data, section: Section): HTMLElement | null {
+const medians = "The critical path of one load of each cell, the valid one whose onLoad is nearest to the median: the chain of requests that onLoad waited for, and what its time was spent on. The parts add up to that load's onLoad.";
+
+/** criticalPaths shows what decided onLoad: a bar per cell of the section, stacked by kind; about says whose paths these are. */
+export function criticalPaths(data: Data, section: Section, about = medians): HTMLElement | null {
   const kinds = data.kinds ?? [];
   const bars = section.cells.map((c) => at(data.cells, c)).flatMap((cell): Bar[] => (cell.critical ? [{ cell, critical: cell.critical }] : []));
   if (bars.length === 0) return null;
@@ -32,7 +34,7 @@ export function criticalPaths(data: Data, section: Section): HTMLElement | null 
   });
   return el("div", {},
     el("h4", {}, "What decided onLoad"),
-    el("p", { class: "caption" }, "The critical path of one load of each cell, the valid one whose onLoad is nearest to the median: the chain of requests that onLoad waited for, and what its time was spent on. The parts add up to that load's onLoad."),
+    el("p", { class: "caption" }, about),
     pathLegend(kinds, present),
     box,
     el("details", {}, el("summary", {}, "Critical paths in figures"), table(data, kinds, present, bars)));

@@ -132,6 +132,16 @@ export interface Packets {
   packets: Packet[];
 }
 
+/** Difference says what the difference of two onLoads comes from (package difference). All times are ns; those of differences are the second load's less the first's. */
+export interface Difference {
+  sentence?: string;
+  a: { onLoad: number };
+  b: { onLoad: number };
+  onLoad: { ns: number };
+  causes: { cause: string; ns: number; a: number; b: number; parts?: { part: string; ns: number }[]; places?: { url: string; ns: number }[] }[];
+  resources: { url: string; ns: number; a: number; b: number; causes: { cause: string; ns: number }[] }[];
+}
+
 export interface Progress {
   run: number;
   done: number;

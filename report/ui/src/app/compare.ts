@@ -7,8 +7,9 @@ import { endOfAll } from "../layout";
 import { phaseLegend } from "../section";
 import { timelines } from "../timeline";
 import * as tooltip from "../tooltip";
-import { ask, type LoadPage, type Paths } from "./api";
+import { ask, type Difference, type LoadPage, type Paths } from "./api";
 import { changes, type Change } from "./changes";
+import { explained } from "./explained";
 import { facts, sentence, type Context, type Page } from "./page";
 import { link } from "./route";
 import { cellOf, dataOf, sectionOf } from "./wrap";
@@ -16,6 +17,7 @@ import { cellOf, dataOf, sectionOf } from "./wrap";
 interface Compared {
   a: LoadPage;
   b: LoadPage;
+  difference?: Difference;
   reason?: string;
 }
 
@@ -30,7 +32,7 @@ export async function comparePage(context: Context, a = "", b = ""): Promise<Pag
     body: [
       facts(axes(both)),
       el("p", { class: "screen" }, el("a", { href: link(["compare", b, a]) }, "Exchange the two")),
-      ...why(both),
+      ...why(both, names),
       ...together(context, pages, names),
       el("h2", {}, "Figures"),
       figures(both, names),
@@ -51,7 +53,8 @@ function axes({ a, b }: Compared): [string, string][] {
 }
 
 /** why says what the difference comes from. */
-function why({ reason }: Compared): HTMLElement[] {
+function why({ difference, reason }: Compared, names: [string, string]): HTMLElement[] {
+  if (difference !== undefined) return [el("h2", {}, "Why they differ"), ...explained(difference, names)];
   return reason === undefined ? [] : [el("p", { class: "facts" }, `What the difference comes from is not computed: ${reason}`)];
 }
 
