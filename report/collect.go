@@ -53,7 +53,7 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	c.data = Data{
 		Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Run: run.ID,
 		Started: run.Started, Finished: run.Finished, Version: run.Version,
-		Counts:      Counts{Planned: run.Planned, Pending: run.Planned - run.Done},
+		Counts:      countsOf(results),
 		Checks:      axes.kind().checks(axes),
 		Gaps:        Gaps(results),
 		Quick:       run.Quick(),
@@ -71,6 +71,8 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	c.addCells(results, axes)
 	axes.kind().extend(&c.data, axes, results)
 	c.addLoads(at)
+	c.data.Overview = overviewOf(results, metrics, axes.kind().overview, run.Seed)
+	c.data.Summary = summaryOf(results, whole, c.data.Overview, c.data.Counts, c.data.reasons())
 	if err := c.addFiles(); err != nil {
 		return err
 	}
@@ -94,14 +96,13 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	c.data.Printed = CompareTables(whole, published, run.Seed)
 	c.data.Claims = JudgeClaims(whole, metrics, claims, run.Seed)
 	c.data.Series = collectSeries(results, whole, at, published)
-	c.data.Maps = collectMaps(results, run.Seed)
 	c.data.Clocks, err = CompareClocks(results, run.Seed)
 	return err
 }
 
 func (c *collector) addCells(results []store.Result, axes Axes) {
 	described := map[string]bool{}
-	sections := map[[4]string]int{}
+	sections := map[string]int{}
 	for i, r := range results {
 		if !described[r.Cell.Network.Name] {
 			described[r.Cell.Network.Name] = true
@@ -114,12 +115,12 @@ func (c *collector) addCells(results []store.Result, axes Axes) {
 		c.values = append(c.values, r.Values)
 		c.data.Cells = append(c.data.Cells, Cell{
 			Site: r.Cell.Subject(), Network: r.Cell.Network.Name, Protocol: r.Cell.Over(), Loader: r.Cell.By(), Clock: r.Cell.Clock(),
-			Visit: r.Cell.On(study.AxisVisit), Strategy: r.Cell.On(study.AxisStrategy), Server: r.Cell.On(study.AxisServer), Shared: axes.shared(r.Cell), Label: axes.Label(r.Cell),
+			Visit: r.Cell.On(study.AxisVisit), Strategy: r.Cell.On(study.AxisStrategy), Server: r.Cell.On(study.AxisServer), Shared: axes.shared(r.Cell), Label: axes.column(r.Cell),
 			Valid: r.Valid, Invalid: r.Invalid, Failed: r.Failed, Unsupported: r.Unsupported, Pending: r.Pending,
 			Summaries: summaries, MedianLoad: -1, Loads: []int{},
 		})
 		shared := axes.shared(r.Cell)
-		key := [4]string{r.Cell.Subject(), r.Cell.Network.Name, r.Cell.Clock(), shared}
+		key := axes.sectionKey(r.Cell)
 		s, ok := sections[key]
 		if !ok {
 			s = len(c.data.Sections)
@@ -128,10 +129,6 @@ func (c *collector) addCells(results []store.Result, axes Axes) {
 		}
 		c.data.Sections[s].Cells = append(c.data.Sections[s].Cells, i)
 
-		c.data.Counts.Valid += r.Valid
-		c.data.Counts.Invalid += r.Invalid
-		c.data.Counts.Failed += r.Failed
-		c.data.Counts.Unsupported += r.Unsupported
 	}
 }
 
@@ -201,27 +198,35 @@ func (c *collector) medianLoad(cell *Cell) int {
 	return best
 }
 
-// rank compares each cell with the one that has the lowest median, in every section and by every
-// ranked metric.
+// rank compares each cell with the one that has the best median, in every section and by every metric of the overview.
 func (c *collector) rank(seed uint64) {
 	bootstrap := stats.NewBootstrap(seed)
 	for i := range c.data.Sections {
 		section := &c.data.Sections[i]
-		for _, m := range c.data.Metrics {
+		for _, m := range c.data.Overview.Metrics {
 			var cells []int
 			for _, cell := range section.Cells {
 				if len(c.values[cell][m.Name]) > 0 {
 					cells = append(cells, cell)
 				}
 			}
-			if !m.Ranked || len(cells) == 0 {
+			if len(cells) == 0 {
 				continue
 			}
 			median := func(cell int) float64 { return c.data.Cells[cell].Summaries[m.Name].Median }
-			slices.SortStableFunc(cells, func(a, b int) int { return cmp.Compare(median(a), median(b)) })
+			slices.SortStableFunc(cells, func(a, b int) int {
+				if m.More {
+					a, b = b, a
+				}
+				return cmp.Compare(median(a), median(b))
+			})
 			answer := Answer{Metric: m.Name, Fastest: cells[0], Behind: []Behind{}}
 			for _, cell := range cells[1:] {
-				d := bootstrap.Compare(c.values[cell][m.Name], c.values[cells[0]][m.Name])
+				worse, better := cell, cells[0]
+				if m.More {
+					worse, better = better, worse
+				}
+				d := bootstrap.Compare(c.values[worse][m.Name], c.values[better][m.Name])
 				answer.Behind = append(answer.Behind, Behind{Cell: cell, Diff: d.Value, Interval: d.Enough, Low: d.Low, High: d.High})
 			}
 			section.Answers = append(section.Answers, answer)

@@ -7,7 +7,7 @@ import { workloadOf } from "./workload";
 /** appendix defines what the figures mean and how to measure them again. */
 export function appendix(data: Data): HTMLElement {
   const left = data.loads.filter((l) => l.validity !== "valid");
-  return el("section", { class: "appendix" },
+  return el("section", { class: "appendix", id: "appendix" },
     el("h2", {}, "Appendix"),
     ...chapters(data, left.length === 0 ? el("p", {}, "None.") : leftOut(data, left)),
     el("h3", {}, "Study file"),

@@ -30,7 +30,7 @@ export function scrolling(label: string, ...children: Child[]): HTMLElement {
 }
 
 /** chooser lets the reader choose one of several things, and calls chosen with it; null if there is no choice. */
-export function chooser<T>(id: string, legend: string, all: T[], first: T, name: (one: T) => string, chosen: (one: T) => void): HTMLElement | null {
+export function chooser<T>(id: string, legend: string, all: T[], first: T | null, name: (one: T) => string, chosen: (one: T) => void): HTMLElement | null {
   if (all.length < 2) return null;
   return el("fieldset", { class: "chooser" },
     el("legend", {}, legend),

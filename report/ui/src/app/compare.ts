@@ -58,6 +58,9 @@ function why({ difference, reason }: Compared, names: [string, string]): HTMLEle
   return reason === undefined ? [] : [el("p", { class: "facts" }, `What the difference comes from is not computed: ${reason}`)];
 }
 
+/** narrowest is the width of the narrower of two drawings side by side, in px; with less room they stand one below the other. */
+const narrowest = 420;
+
 /** together draws both loads on one axis. */
 function together(context: Context, pages: LoadPage[], names: [string, string]): HTMLElement[] {
   if (pages.every((p) => p.load.timeline !== undefined)) {
@@ -68,9 +71,10 @@ function together(context: Context, pages: LoadPage[], names: [string, string]):
   const end = 1.02 * Math.max(1, ...all.map(({ page, requests }) => endOfAll(requests ?? [], page.load.waterfall?.dcl ?? 0, page.load.waterfall?.onLoad ?? 0)));
   const box = el("div", { class: "glances two" });
   whenNear(box, () => {
+    const width = Math.max(290, box.clientWidth >= 2 * narrowest ? box.clientWidth / 2 - 12 : box.clientWidth);
     box.replaceChildren(...all.map(({ page, requests }, i) => el("figure", {}, el("figcaption", {}, el("b", {}, names[i] ?? "")),
       requests === null ? el("p", { class: "facts" }, page.dropped ?? "This load left no record of its requests.")
-        : glance(page.load, names[i] ?? "", requests, end, { over: tooltip.show, out: tooltip.hide, choose: () => { location.hash = link(["loads", page.load.id]); } }))));
+        : glance(page.load, names[i] ?? "", requests, end, { over: tooltip.show, out: tooltip.hide, choose: () => { location.hash = link(["loads", page.load.id]); } }, width))));
   });
   const decided = el("div", { "aria-busy": "true" });
   void Promise.all(pages.map((p) => (p.has.critical ? ask<Paths>(`/api/loads/${p.load.id}/critical`, { signal: context.signal }) : null))).then((paths) => {
@@ -79,7 +83,7 @@ function together(context: Context, pages: LoadPage[], names: [string, string]):
       critical: { load: i, onLoad: p.paths.reduce((sum, q) => sum + q.onLoad, 0), kinds: p.kinds.map((k) => p.paths.reduce((sum, q) => sum + (q.kinds[k] ?? 0), 0)), verdict: p.paths.at(-1)?.verdict ?? "" },
     }]));
     const loads: Load[] = pages.map((p) => p.load);
-    const drawn = criticalPaths(dataOf({ cells, loads, metrics: [], words: [], kinds: paths.find((p) => p !== null)?.kinds }), sectionOf(cells));
+    const drawn = criticalPaths(dataOf({ cells, loads, metrics: [], words: [], kinds: paths.find((p) => p !== null)?.kinds }), sectionOf(cells), "The chain of requests that onLoad waited for in each load, and what its time was spent on. The parts add up to that load's onLoad.");
     if (drawn !== null) decided.replaceChildren(drawn);
   }).catch((error: unknown) => {
     if (!context.signal.aborted) decided.replaceChildren(el("p", { class: "failure" }, sentence(error)));
@@ -92,7 +96,7 @@ function figures({ a, b }: Compared, names: [string, string]): HTMLElement {
     const [left, right] = [a.load.values[i], b.load.values[b.metrics.findIndex((o) => o.name === m.name)]];
     if (left == null || right == null) return [];
     const scale = scaleFor(m.unit, [left, right]);
-    return [el("tr", {}, el("th", { scope: "row", title: m.definition }, m.title === scale.unit ? m.title : `${m.title} (${scale.unit})`), ...[scaled(left, scale), scaled(right, scale), signed(right - left, (d) => scaled(d, scale))].map((v) => el("td", { class: "number" }, v)))];
+    return [el("tr", {}, el("th", { scope: "row", title: m.definition }, m.title.toLowerCase() === scale.unit.toLowerCase() ? m.title : `${m.title} (${scale.unit})`), ...[scaled(left, scale), scaled(right, scale), signed(right - left, (d) => scaled(d, scale))].map((v) => el("td", { class: "number" }, v)))];
   });
   return scrolling("Figures of both loads", el("table", {},
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Metric"), ...[...names, "Difference"].map((h) => el("th", { scope: "col", class: "number" }, h)))),

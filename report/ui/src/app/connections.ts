@@ -19,7 +19,7 @@ export function connectionViews(page: LoadPage, all: Connections): HTMLElement[]
     flow: { load: 0, connection: c.name, connections: all.connections.length, ...(c.unseen === undefined || c.unseen.length === 0 ? {} : { unseen: c.unseen }), sender: t.sender, octets: t.octets, sums: t.sums, held: t.held, points: t.points, events: c.events, more: c.more } satisfies Flow,
   }));
   const unseen = all.connections.filter((c) => c.transfers.length === 0 && (c.unseen ?? []).length > 0);
-  const drawn = cells.length === 0 ? null : flows(dataOf({ cells, loads: [page.load], metrics: page.metrics, words: page.words, reasons: all.reasons }), sectionOf(cells));
+  const drawn = cells.length === 0 ? null : flows(dataOf({ cells, loads: [page.load], metrics: page.metrics, words: page.words, reasons: all.reasons }), sectionOf(cells), "Each bar is a transfer of DATA over one connection in one direction, from when its first octet left until the last had arrived.");
   return [
     el("p", { class: "facts" }, `${counted(all.connections.length, "connection")}, ${counted(transfers.length, "transfer")} of DATA`
       + (transfers.length > shown.length ? `; the ${fixed(shown.length, 0)} largest are drawn` : "") + "."),

@@ -1,5 +1,5 @@
 import { el, scrolling } from "../dom";
-import { counted, duration, fixed } from "../format";
+import { counted, duration, fixed, roughly } from "../format";
 import { ask, type Progress, type RunLine, type State } from "./api";
 import { button, sentence, type Context, type Page } from "./page";
 import { link } from "./route";
@@ -36,13 +36,13 @@ export async function livePage(context: Context, run = ""): Promise<Page> {
 
 function standing(p: Progress): HTMLElement[] {
   const words = p.done >= p.planned ? `All ${counted(p.planned, "load")} are done.`
-    : `${fixed(p.done, 0)} of ${counted(p.planned, "load")} done${p.left === undefined ? "" : `, about ${duration(p.left)} left`}.`;
+    : `${fixed(p.done, 0)} of ${counted(p.planned, "load")} done${p.left === undefined ? "" : `, about ${roughly(p.left)} left`}.`;
   const counts: [string, number, boolean][] = [["valid", p.valid, true], ["invalid", p.invalid, true], ["failed", p.failed, true], ["unsupported", p.unsupported, p.unsupported > 0], ["attempts", p.attempts, true]];
   return [
     el("p", { class: "lead" }, words),
     el("progress", { max: p.planned, value: p.done, "aria-label": "Loads done" }),
     el("ul", { class: "counts", "aria-label": "Attempts" }, ...counts.filter(([, , shown]) => shown).map(([name, n]) => el("li", {}, el("b", {}, fixed(n, 0)), el("span", {}, name)))),
-    el("p", { class: "facts" }, `${p.elapsed === undefined ? "" : `Under way for ${duration(p.elapsed)}. `}The latest packet left the emulator ${duration(p.late.worst)} late; ${counted(p.late.loads, "load")} ${p.late.loads === 1 ? "was" : "were"} too late to count.`),
+    el("p", { class: "facts" }, `${p.elapsed === undefined ? "" : `Under way for ${roughly(p.elapsed)}. `}The latest packet left the emulator ${duration(p.late.worst)} late; ${counted(p.late.loads, "load")} ${p.late.loads === 1 ? "was" : "were"} too late to count.`),
   ];
 }
 

@@ -67,7 +67,7 @@ function story(context: Context, page: LoadPage): HTMLElement[] {
   };
   draw();
   const legend = el("div");
-  const path = later(page.has.critical, "What decided onLoad", "Following the load back from onLoad …", () => ask<Paths>(`/api/loads/${load.id}/critical`, { signal: context.signal }), (paths) => {
+  const path = later(page.has.critical, "Critical path", "Following the load back from onLoad …", () => ask<Paths>(`/api/loads/${load.id}/critical`, { signal: context.signal }), (paths) => {
     const urls = new Set(paths.paths.flatMap((p) => p.steps.map((s) => s.url ?? "")).filter((u) => u !== ""));
     extra.lanes = [criticalLane(paths, page.pages), ...(extra.lanes ?? [])];
     extra.decisive = (r: Request) => urls.has(r.url.replace(/^[A-Z]+ /, "").slice(0, 2048));
@@ -109,7 +109,7 @@ function criticalOf(page: LoadPage, paths: Paths): HTMLElement[] {
     critical: { load: 0, onLoad: p.onLoad, kinds: paths.kinds.map((k) => p.kinds[k] ?? 0), verdict: p.verdict },
   }));
   const data: Data = dataOf({ cells, loads: [page.load], metrics: page.metrics, words: page.words, kinds: paths.kinds });
-  const drawn = criticalPaths(data, sectionOf(cells));
+  const drawn = criticalPaths(data, sectionOf(cells), "The chain of requests that onLoad waited for, and what its time was spent on. The parts add up to onLoad.");
   return [...paths.paths.map((p) => el("p", { class: "answer" }, p.verdict)), ...(drawn === null ? [] : [drawn])];
 }
 

@@ -16,7 +16,8 @@ export interface Parts {
 export function dataOf(parts: Parts): Data {
   return {
     study: "", studyText: "", seed: "", run: 0, started: "", version: "",
-    counts: { planned: 0, valid: 0, invalid: 0, failed: 0, unsupported: 0, pending: 0, wrongProtocol: 0 },
+    counts: { planned: 0, valid: 0, invalid: 0, failed: 0, unsupported: 0, pending: 0, without: 0, wrongProtocol: 0 },
+    summary: [], overview: { compared: "protocol", labels: [], facets: [], metrics: [], places: [] },
     checks: [], environment: [], networks: [], sections: [sectionOf(parts.cells)],
     compared: "protocol", same: [], mediansOnly: false,
     cells: parts.cells, loads: parts.loads, metrics: parts.metrics, words: parts.words,
