@@ -14,6 +14,8 @@ CACHE := $(CURDIR)/.cache
 LINT_VERSION := v2.15.0
 LINT := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
 UI := report/ui/dist/index.html
+# The pages of wiretime ui; they are built together with the report's.
+APP := ui/dist
 # The clock of make run, and where its results go: each has a store of its own.
 CLOCK := virtual
 STORE := $(if $(filter real,$(CLOCK)),results-real,results)
@@ -125,9 +127,11 @@ build: $(UI)
 	@echo "== Building bin/wiretime"
 	$(BUILD) -o bin/wiretime ./cmd/wiretime
 
-$(UI): $(shell find report/ui/src -type f) report/ui/index.html report/ui/package-lock.json
-	@echo "== Building the report's page (npm packages go to report/ui/node_modules)"
-	cd report/ui && npm ci --no-audit --no-fund && npm run build -- --outDir dist.new
+$(UI): $(shell find report/ui/src -type f) $(wildcard report/ui/*.html report/ui/*.config.ts) report/ui/package-lock.json
+	@echo "== Building the pages of the report and of wiretime ui (npm packages go to report/ui/node_modules)"
+	cd report/ui && npm ci --no-audit --no-fund && npm run build
+	mv report/ui/dist.new/app/app.html $(APP)/index.html
+	mv report/ui/dist.new/app/app.js report/ui/dist.new/app/app.css $(APP)
 	mv report/ui/dist.new/index.html $(UI)
 	rm -r report/ui/dist.new
 
@@ -155,4 +159,4 @@ prerequisites:
 		{ echo "make: this is Node.js $$(node --version): install 20.19 or newer" >&2; exit 3; }
 
 clean:
-	rm -rf bin report/ui/dist/index.html
+	rm -rf bin $(UI) $(APP)/*

@@ -22,8 +22,9 @@ type Axes struct {
 	compared []study.Axis
 	// apart are the rarely used axes that the run uses and on which the cells of a section agree.
 	apart []study.Axis
-	// rest are the axes that vary and that neither sections nor compared tell.
-	rest []study.Axis
+	// rest are the axes that vary and that neither sections nor compared tell. In the report's sections, the cells of one agree on aside, and
+	// labelled name its columns, beside compared.
+	rest, aside, labelled []study.Axis
 	// panels are the axes that vary and by which a series has a panel for each value.
 	panels []study.Axis
 	// numbers are the numbers that vary.
@@ -66,6 +67,12 @@ func AxesOf(results []store.Result) Axes {
 			a.rest = append(a.rest, info.Axis)
 		}
 	}
+	a.aside = a.rest
+	if !slices.ContainsFunc(a.compared, varies) { // then the rest is what the study compares, and by different loaders only if there is nothing else
+		isLoader := func(axis study.Axis) bool { return axis == a.Workload.By && len(a.rest) > 1 }
+		a.labelled = slices.DeleteFunc(slices.Clone(a.rest), isLoader)
+		a.aside = slices.DeleteFunc(slices.Clone(a.rest), func(axis study.Axis) bool { return !isLoader(axis) })
+	}
 	return a
 }
 
@@ -93,14 +100,28 @@ func (a Axes) Shared(c study.Cell) []string {
 	return words
 }
 
-// shared returns Shared as one text.
-func (a Axes) shared(c study.Cell) string { return strings.Join(a.Shared(c), ", ") }
+// shared says on what the cells of a section agree beside their site, network and clock.
+func (a Axes) shared(c study.Cell) string {
+	words := a.Shared(c)
+	for _, axis := range a.aside {
+		words = append(words, spoken(c, axis))
+	}
+	return strings.Join(words, ", ")
+}
+
+// sectionKey is equal for the cells of one section.
+func (a Axes) sectionKey(c study.Cell) string {
+	return strings.Join([]string{c.Subject(), c.Network.Name, c.Clock(), a.shared(c)}, "\x00")
+}
+
+// column names a cell within its section.
+func (a Axes) column(c study.Cell) string { return a.Label(c, a.aside...) }
 
 // same names the axes on which the cells of a section agree and those of a run may not.
 func (a Axes) same(results []store.Result) []string {
 	names := []string{"network"}
-	for _, axis := range a.apart {
-		names = append(names, string(axis))
+	for _, axis := range slices.Concat(a.apart, a.aside) {
+		names = append(names, strings.ReplaceAll(string(axis), "_", " "))
 	}
 	if OnVirtualClock(results) {
 		names = append(names, string(study.AxisClock))

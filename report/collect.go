@@ -44,12 +44,17 @@ func (c *collector) collect(st *store.Store, id int64) error {
 	}
 	c.data.loads = loads
 	c.addCells(c.results)
-	c.axes.kind().extend(&c.data, c.axes, c.results)
 	c.addLoads()
-	if err := c.addFiles(); err != nil {
+	var failed []string
+	for _, l := range loads {
+		if l.Validity == store.Failed {
+			failed = append(failed, l.Reason)
+		}
+	}
+	if err := c.compare(st, failed); err != nil {
 		return err
 	}
-	return c.compare(st)
+	return c.addFiles()
 }
 
 // begin reads what is known of a run besides its cells and loads. whole has a result for each of its cells.
@@ -75,9 +80,7 @@ func (c *collector) begin(st *store.Store, id int64, whole []store.Result) error
 	c.data = Data{
 		Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Run: run.ID,
 		Started: run.Started, Finished: run.Finished, Version: run.Version,
-		Counts:      Counts{Planned: run.Planned, Pending: run.Planned - run.Done},
 		Checks:      c.axes.kind().checks(c.axes),
-		Gaps:        Gaps(c.results),
 		Quick:       run.Quick(),
 		Environment: environment,
 		Compared:    c.axes.Compared(), Same: c.axes.same(c.results), Visits: c.axes.describeVisits(c.results), Strategies: c.axes.describeStrategies(c.results), Servers: servers,
@@ -95,8 +98,10 @@ func (c *collector) begin(st *store.Store, id int64, whole []store.Result) error
 	return nil
 }
 
-// compare adds what the values of several cells say together.
-func (c *collector) compare(st *store.Store) error {
+// compare adds what the values of several cells say together. failed are the reasons of the attempts that failed.
+func (c *collector) compare(st *store.Store, failed []string) error {
+	c.data.Overview = overviewOf(c.results, c.metrics, c.axes.kind().overview, c.run.Seed)
+	c.data.Summary = summaryOf(c.results, c.whole, c.data.Overview, c.data.Counts, c.data.reasons(failed))
 	c.rank(c.run.Seed)
 	drops, err := st.Drops(c.run.ID)
 	if err != nil {
@@ -114,15 +119,15 @@ func (c *collector) compare(st *store.Store) error {
 	c.data.Printed = CompareTables(c.whole, published, c.run.Seed)
 	c.data.Claims = JudgeClaims(c.whole, c.metrics, claims, c.run.Seed)
 	c.data.Series = collectSeries(c.results, c.whole, c.at, published)
-	c.data.Maps = collectMaps(c.results, c.run.Seed)
 	c.data.Clocks, err = CompareClocks(c.results, c.run.Seed)
 	return err
 }
 
+// addCells adds cells, and what is said of all of them.
 func (c *collector) addCells(results []store.Result) {
 	axes := c.axes
 	described := map[string]bool{}
-	sections := map[[4]string]int{}
+	sections := map[string]int{}
 	for i, r := range results {
 		if !described[r.Cell.Network.Name] {
 			described[r.Cell.Network.Name] = true
@@ -135,12 +140,12 @@ func (c *collector) addCells(results []store.Result) {
 		c.values = append(c.values, r.Values)
 		c.data.Cells = append(c.data.Cells, Cell{
 			Site: r.Cell.Subject(), Network: r.Cell.Network.Name, Protocol: r.Cell.Over(), Loader: r.Cell.By(), Clock: r.Cell.Clock(),
-			Visit: r.Cell.On(study.AxisVisit), Strategy: r.Cell.On(study.AxisStrategy), Server: r.Cell.On(study.AxisServer), Shared: axes.shared(r.Cell), Label: axes.Label(r.Cell),
+			Visit: r.Cell.On(study.AxisVisit), Strategy: r.Cell.On(study.AxisStrategy), Server: r.Cell.On(study.AxisServer), Shared: axes.shared(r.Cell), Label: axes.column(r.Cell),
 			Valid: r.Valid, Invalid: r.Invalid, Failed: r.Failed, Unsupported: r.Unsupported, Pending: r.Pending,
 			Summaries: summaries, MedianLoad: -1, Loads: []int{},
 		})
 		shared := axes.shared(r.Cell)
-		key := [4]string{r.Cell.Subject(), r.Cell.Network.Name, r.Cell.Clock(), shared}
+		key := axes.sectionKey(r.Cell)
 		s, ok := sections[key]
 		if !ok {
 			s = len(c.data.Sections)
@@ -148,12 +153,9 @@ func (c *collector) addCells(results []store.Result) {
 			c.data.Sections = append(c.data.Sections, Section{Site: r.Cell.Subject(), Network: r.Cell.Network.Name, Clock: r.Cell.Clock(), Shared: shared, Answers: []Answer{}})
 		}
 		c.data.Sections[s].Cells = append(c.data.Sections[s].Cells, i)
-
-		c.data.Counts.Valid += r.Valid
-		c.data.Counts.Invalid += r.Invalid
-		c.data.Counts.Failed += r.Failed
-		c.data.Counts.Unsupported += r.Unsupported
 	}
+	c.data.Counts, c.data.Gaps = countsOf(results), Gaps(results)
+	axes.kind().extend(&c.data, axes, results)
 }
 
 // Summarize describes the valid values of one metric in one cell.
@@ -223,27 +225,35 @@ func (c *collector) medianLoad(cell *Cell) int {
 	return best
 }
 
-// rank compares each cell with the one that has the lowest median, in every section and by every
-// ranked metric.
+// rank compares each cell with the one that has the best median, in every section and by every metric of the overview.
 func (c *collector) rank(seed uint64) {
 	bootstrap := stats.NewBootstrap(seed)
 	for i := range c.data.Sections {
 		section := &c.data.Sections[i]
-		for _, m := range c.data.Metrics {
+		for _, m := range c.data.Overview.Metrics {
 			var cells []int
 			for _, cell := range section.Cells {
 				if len(c.values[cell][m.Name]) > 0 {
 					cells = append(cells, cell)
 				}
 			}
-			if !m.Ranked || len(cells) == 0 {
+			if len(cells) == 0 {
 				continue
 			}
 			median := func(cell int) float64 { return c.data.Cells[cell].Summaries[m.Name].Median }
-			slices.SortStableFunc(cells, func(a, b int) int { return cmp.Compare(median(a), median(b)) })
+			slices.SortStableFunc(cells, func(a, b int) int {
+				if m.More {
+					a, b = b, a
+				}
+				return cmp.Compare(median(a), median(b))
+			})
 			answer := Answer{Metric: m.Name, Fastest: cells[0], Behind: []Behind{}}
 			for _, cell := range cells[1:] {
-				d := bootstrap.Compare(c.values[cell][m.Name], c.values[cells[0]][m.Name])
+				worse, better := cell, cells[0]
+				if m.More {
+					worse, better = better, worse
+				}
+				d := bootstrap.Compare(c.values[worse][m.Name], c.values[better][m.Name])
 				answer.Behind = append(answer.Behind, Behind{Cell: cell, Diff: d.Value, Interval: d.Enough, Low: d.Low, High: d.High})
 			}
 			section.Answers = append(section.Answers, answer)

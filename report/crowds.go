@@ -17,6 +17,7 @@ var crowdKind = kind{
 	together:     true,
 	metrics:      []string{"server_cpu_page", "server_cpu_client", "server_memory_client", "server_memory_peak", "connections_client", "handshakes"},
 	optional:     []string{"server_calls_page", "server_cpu_idle"},
+	overview:     []string{"server_cpu_page", "server_cpu_client", "server_memory_client", "server_memory_peak", "took"},
 	clockMetrics: []string{"server_cpu_page"},
 	checks:       func(Axes) []Check { return slices.Clone(crowdChecks) },
 	network:      func(_ Axes, c study.Cell) Network { return describePath(c.Network) },

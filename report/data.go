@@ -23,12 +23,14 @@ type Data struct {
 	Started     time.Time `json:"started"`           // when the run began
 	Finished    time.Time `json:"finished,omitzero"` // zero while loads are still planned
 	Version     string    `json:"version"`           // of Wiretime
+	Summary     []string  `json:"summary"`           // the run in words, by paragraphs
 	Counts      Counts    `json:"counts"`
 	Checks      []Check   `json:"checks"`
 	Gaps        []string  `json:"gaps,omitempty"`  // what the sites' archives lacked, one sentence per site
 	Quick       bool      `json:"quick,omitempty"` // the run measures only the study's quick part
 	Environment []Fact    `json:"environment"`
 	Metrics     []Metric  `json:"metrics"`
+	Overview    Overview  `json:"overview"`
 	Networks    []Network `json:"networks"` // in the order of the study
 	Cells       []Cell    `json:"cells"`
 	Sections    []Section `json:"sections"`
@@ -40,7 +42,6 @@ type Data struct {
 	Streams     *Streams  `json:"streams,omitempty"`    // for a run of streams
 	Uploads     bool      `json:"uploads,omitempty"`    // this is a run of uploads
 	Series      []Series  `json:"series,omitempty"`     // one for each number that varies
-	Maps        []Map     `json:"maps,omitempty"`       // how ratios change over two numbers
 	Crowds      *Crowds   `json:"crowds,omitempty"`     // for a run of crowds
 	Compared    string    `json:"compared"`             // the axes by which the cells of a section are compared, from Axes.Compared
 	Same        []string  `json:"same"`                 // the axes on which the cells of a section agree, as far as the run uses them
@@ -57,17 +58,17 @@ type Data struct {
 	loads []store.Load // parallel to Loads
 }
 
-// Counts says what became of the planned loads. A load that was repeated, for
-// instance because it was late, counts once in Planned and once per attempt in
-// the others.
+// Counts says what became of the planned loads, and of the attempts at them.
 type Counts struct {
-	Planned       int `json:"planned"`
-	Valid         int `json:"valid"`
-	Invalid       int `json:"invalid"`
-	Failed        int `json:"failed"`
-	Unsupported   int `json:"unsupported"`
-	Pending       int `json:"pending"`       // planned loads without a final attempt
-	WrongProtocol int `json:"wrongProtocol"` // loads that broke validity rule 1
+	Planned     int `json:"planned"` // the sum of the next four
+	Valid       int `json:"valid"`   // with a valid attempt; no load has more than one
+	Without     int `json:"without"` // without one, and no retry is left
+	Unsupported int `json:"unsupported"`
+	Pending     int `json:"pending"` // without a final attempt
+
+	Invalid       int `json:"invalid"`       // attempts
+	Failed        int `json:"failed"`        // attempts
+	WrongProtocol int `json:"wrongProtocol"` // attempts that broke validity rule 1
 }
 
 // Check is a validity rule and the number of loads that broke it.
@@ -91,7 +92,7 @@ type Metric struct {
 	Title      string `json:"title"`
 	Unit       string `json:"unit"` // "ms", "B", or what is counted
 	Definition string `json:"definition"`
-	Ranked     bool   `json:"ranked"` // a time of the page or the stream, by which cells are ranked: less is faster
+	Ranked     bool   `json:"ranked"` // a time of the page or the stream: less is faster
 }
 
 // Network describes a path in words.
@@ -115,7 +116,7 @@ type Cell struct {
 	Server      string             `json:"server,omitempty"` // none for a stream
 	Link        *Link              `json:"link,omitempty"`   // of a stream
 	Shared      string             `json:"shared,omitempty"` // as its section's
-	Label       string             `json:"label"`            // distinguishes it within its section, from Axes.Label
+	Label       string             `json:"label"`            // distinguishes it within its section
 	Valid       int                `json:"valid"`
 	Invalid     int                `json:"invalid"`
 	Failed      int                `json:"failed"`
@@ -141,21 +142,21 @@ type Summary struct {
 	CV       float64 `json:"cv"` // coefficient of variation, 0 to 1 and above
 }
 
-// Section holds the cells that are compared with each other: those of one site, network, clock
-// and visit, and of one strategy and server unless these are compared.
+// Section holds the cells that are compared with each other: they agree on every axis but those that
+// are compared.
 type Section struct {
 	Site    string   `json:"site"`
 	Network string   `json:"network"`
 	Clock   string   `json:"clock"`            // real, virtual or live
-	Shared  string   `json:"shared,omitempty"` // visit, strategy and server of its cells, where the study has more than the usual ones
+	Shared  string   `json:"shared,omitempty"` // on what its cells agree beside these, as far as the run's cells differ there
 	Cells   []int    `json:"cells"`
-	Answers []Answer `json:"answers"` // one per ranked metric that at least one cell has
+	Answers []Answer `json:"answers"` // one per metric of the overview that at least one cell has
 }
 
-// Answer ranks the cells of a section by the median of one ranked metric.
+// Answer ranks the cells of a section by the median of one metric of the overview.
 type Answer struct {
 	Metric  string   `json:"metric"`
-	Fastest int      `json:"fastest"` // cell
+	Fastest int      `json:"fastest"` // the cell with the lowest median or, where more is better, with the highest
 	Behind  []Behind `json:"behind"`  // the other cells, nearest first
 }
 

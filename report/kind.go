@@ -22,6 +22,8 @@ type kind struct {
 	// metrics are the columns of a table of results. A table also has those of optional for
 	// which one of its cells has a value.
 	metrics, optional []string
+	// overview are the metrics by which cells are compared, as far as they have values, the one first that most readers want.
+	overview []string
 	// clockMetrics are the times by which clocks may be compared: the first that has a value
 	// counts, the last one if none has.
 	clockMetrics []string
@@ -72,7 +74,7 @@ func (a Axes) Metrics(results []store.Result) []string {
 func ShownMetrics(metrics []study.Metric, published []store.Figure, claims []store.Claim) []string {
 	needed := map[string]bool{"misses": true, "inexact": true} // of Gaps
 	for _, k := range kinds {
-		for _, name := range slices.Concat(k.metrics, k.optional, k.clockMetrics) {
+		for _, name := range slices.Concat(k.metrics, k.optional, k.overview, k.clockMetrics) {
 			needed[name] = true
 		}
 	}

@@ -1,195 +1,259 @@
 package report
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"slices"
+	"strconv"
+	"strings"
 
+	"wiretime/stats"
 	"wiretime/store"
+	"wiretime/study"
 )
 
-// App returns the files of the live page's application, which `wiretime ui` serves. It wraps ErrNotBuilt if the binary was
-// compiled without them.
-func App() (fs.FS, error) {
-	app, err := fs.Sub(dist, "ui/dist/app")
-	if err == nil {
-		_, err = fs.Stat(app, "index.html")
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("find the live page: %w", ErrNotBuilt)
-	}
-	return app, err
+// Overview says which of the compared cells is best where: by each metric, at each place.
+type Overview struct {
+	Compared string           `json:"compared"` // in a sentence, such as "protocol"
+	Labels   []string         `json:"labels"`   // of the cells that are compared, in the order of the study
+	Facets   []Facet          `json:"facets"`   // by what places differ
+	Metrics  []OverviewMetric `json:"metrics"`  // the most wanted one first
+	Places   []Place          `json:"places"`   // in the order of Data.Sections: a place is about a section's cells
 }
 
-// Overview reads what a report says of a run's cells, without its loads and their files: of the metrics that tables show, and of
-// those that are named. It takes a fraction of the time that Collect takes.
-func Overview(st *store.Store, run int64, metrics ...string) (Data, error) {
-	var c collector
-	if err := c.overview(st, run, metrics); err != nil {
-		return Data{}, fmt.Errorf("overview of run %d: %w", run, err)
-	}
-	return c.data, nil
+// OverviewMetric is a metric by which cells are compared.
+type OverviewMetric struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	Unit  string `json:"unit"`
+	More  bool   `json:"more"` // more is better, as of a goodput
 }
 
-func (c *collector) overview(st *store.Store, run int64, metrics []string) error {
-	names, err := metricsOf(st, run)
-	if err != nil {
-		return err
-	}
-	for _, name := range metrics {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+// Facet is something by which places differ: a number, such as the rate of their networks, or the names on an axis.
+type Facet struct {
+	ID     string   `json:"id"`     // of the number or the axis
+	Name   string   `json:"name"`   // in a sentence
+	Label  string   `json:"label"`  // of a chart's axis, with the unit
+	Values []string `json:"values"` // numbers lowest first, names in the order of the study
+	Number bool     `json:"number"`
+
+	axis study.Axis
+}
+
+// Place holds cells that differ in nothing but what is compared.
+type Place struct {
+	At        []int       `json:"at"`        // for each facet, the index of its value
+	Cells     []int       `json:"cells"`     // for each label, the cell; -1 where there is none
+	Standings []*Standing `json:"standings"` // for each metric; nil where no cell has a value
+}
+
+// Standing compares the cells of a place by one metric.
+type Standing struct {
+	Medians []*rounded    `json:"medians"` // for each label; nil where the cell has no value
+	N       []int         `json:"n"`       // for each label, its values
+	Pairs   []*[2]rounded `json:"pairs"`   // the 95 % intervals of the ratios of the medians: of label 0 to 1, 0 to 2, and so on, then of 1 to 2; nil with fewer than six values on a side
+	Best    int           `json:"best"`    // the label with the best median
+	Tied    []int         `json:"tied"`    // the labels that were not shown to be behind it
+	Few     bool          `json:"few"`     // some label is tied because a side has fewer than six values
+}
+
+// rounded is a figure of which readers need no more than seven digits.
+type rounded float64
+
+// MarshalJSON writes the first seven digits.
+func (r rounded) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(r), 'g', 7, 64), nil
+}
+
+// moreIsBetter says of which metrics a higher figure is the better one.
+var moreIsBetter = map[string]bool{"goodput": true}
+
+// overviewOf compares the results at each place by each of the metrics that some of them have. seed seeds the bootstrap.
+func overviewOf(results []store.Result, metrics []study.Metric, wanted []string, seed uint64) Overview {
+	a := AxesOf(results)
+	o := Overview{Compared: a.contest(), Labels: []string{}, Facets: a.facets(results), Metrics: []OverviewMetric{}, Places: []Place{}}
+	for _, name := range wanted {
+		i := slices.IndexFunc(metrics, func(m study.Metric) bool { return m.Name == name })
+		if i >= 0 && slices.ContainsFunc(results, func(r store.Result) bool { return aboveZero(r.Values[name]) }) {
+			o.Metrics = append(o.Metrics, OverviewMetric{name, metrics[i].Title, metrics[i].Unit, moreIsBetter[name]})
 		}
 	}
-	results, err := st.Results(run, names...)
-	if err != nil {
-		return err
-	}
-	if err := c.begin(st, run, results); err != nil {
-		return err
-	}
-	c.addCells(c.results)
-	c.axes.kind().extend(&c.data, c.axes, c.results)
-	broken, err := st.Broken(run)
-	if err != nil {
-		return err
-	}
-	for i := range c.data.Checks {
-		c.data.Checks[i].Broken = broken[c.data.Checks[i].Rule]
-	}
-	c.data.Counts.WrongProtocol = broken[1]
-	c.data.Words, c.data.MediansOnly = []string{""}, true
-	return c.compare(st)
-}
-
-// metricsOf names the metrics that the tables of a run show.
-func metricsOf(st *store.Store, run int64) ([]string, error) {
-	metrics, err := st.Metrics(run)
-	if err != nil {
-		return nil, err
-	}
-	published, err := st.Published(run)
-	if err != nil {
-		return nil, err
-	}
-	claims, err := st.Claims(run)
-	if err != nil {
-		return nil, err
-	}
-	return ShownMetrics(metrics, published, claims), nil
-}
-
-// ErrNoCell is wrapped by the error for a cell that a run does not have.
-var ErrNoCell = errors.New("the run has no such cell")
-
-// OfCell reads what a report says of one cell, which is given by its index in the Data of an Overview, with all its loads: Data.Loads
-// and the loads that it returns are parallel. Of the files it reads those of the median load, as far as there are functions for them.
-func OfCell(st *store.Store, run int64, cell int, files Files) (Data, []store.Load, error) {
-	c := collector{files: files}
-	err := c.only(st, run, func(c *collector) (int, error) { return cell, nil })
-	if err == nil {
-		c.addLoads()
-		err = c.addMedian()
-	}
-	if err != nil {
-		return Data{}, nil, fmt.Errorf("read cell %d of run %d: %w", cell, run, err)
-	}
-	return c.data, c.data.loads, nil
-}
-
-// OfLoad reads what a report says of one load and of its cell, which is the only one in Data, and returns the cell's index in the Data
-// of an Overview, and its loads. In Data the load stands for its cell as if it were the median load.
-func OfLoad(st *store.Store, load store.Load, files Files) (data Data, cell int, loads []store.Load, err error) {
-	c := collector{files: files}
-	err = c.only(st, load.Run, func(c *collector) (int, error) {
-		i, ok := c.at[load.Cell.Key()]
-		if !ok {
-			return 0, ErrNoCell
+	labels, places := map[string]int{}, map[string]int{}
+	for i, r := range results {
+		label := place(&o.Labels, labels, a.column(r.Cell))
+		key := a.sectionKey(r.Cell)
+		p, known := places[key]
+		if !known {
+			p = len(o.Places)
+			places[key] = p
+			o.Places = append(o.Places, Place{At: atFacets(o.Facets, a, r.Cell)})
 		}
-		cell = i
-		return i, nil
-	})
-	if err == nil {
-		loads = c.data.loads
-		c.data.loads = []store.Load{load}
-		c.addLoads()
-		if c.data.Cells[0].MedianLoad = -1; load.Artefacts != "" {
-			c.data.Cells[0].MedianLoad = 0
+		cells := &o.Places[p].Cells
+		for len(*cells) <= label {
+			*cells = append(*cells, -1)
 		}
-		c.nameKinds()
-		err = c.show([]int{0}, 0)
+		(*cells)[label] = i
 	}
-	if err != nil {
-		return Data{}, 0, nil, fmt.Errorf("read load %s: %w", load.ID, err)
+	bootstrap := stats.NewBootstrap(seed)
+	for i := range o.Places {
+		p := &o.Places[i]
+		for len(p.Cells) < len(o.Labels) {
+			p.Cells = append(p.Cells, -1)
+		}
+		for _, m := range o.Metrics {
+			p.Standings = append(p.Standings, compareAt(p.Cells, results, m, bootstrap))
+		}
 	}
-	return c.data, cell, loads, nil
+	return o
 }
 
-// only fills in one cell of a run, the one that which returns, and reads its loads. To say which axes the run uses it needs all cells,
-// but not their values.
-func (c *collector) only(st *store.Store, run int64, which func(*collector) (int, error)) error {
-	cells, err := st.Cells(run)
-	if err != nil {
-		return err
-	}
-	whole := make([]store.Result, len(cells))
-	for i, cell := range cells {
-		whole[i] = store.Result{Cell: cell, Values: map[string][]float64{}}
-	}
-	if err := c.begin(st, run, whole); err != nil {
-		return err
-	}
-	number, err := which(c)
-	if err != nil {
-		return err
-	}
-	if number < 0 || number >= len(c.results) {
-		return ErrNoCell
-	}
-	var members []store.Result
-	for _, cell := range cells {
-		if c.at[cell.Key()] != number {
+// compareAt compares the cells of a place, nil if none has a value. Figures that are not all above zero have no ratios, and are left out.
+func compareAt(cells []int, results []store.Result, m OverviewMetric, bootstrap *stats.Bootstrap) *Standing {
+	s := Standing{Best: -1, Tied: []int{}, Pairs: []*[2]rounded{}}
+	values := make([][]float64, len(cells))
+	for label, cell := range cells {
+		if cell >= 0 && aboveZero(results[cell].Values[m.Name]) {
+			values[label] = results[cell].Values[m.Name]
+		}
+		s.N = append(s.N, len(values[label]))
+		if len(values[label]) == 0 {
+			s.Medians = append(s.Medians, nil)
 			continue
 		}
-		r, loads, err := st.ResultOf(run, cell)
-		if err != nil {
-			return err
+		median := rounded(stats.Statistic(study.Median).Of(values[label]))
+		s.Medians = append(s.Medians, &median)
+		if s.Best < 0 || (median > *s.Medians[s.Best]) == m.More && median != *s.Medians[s.Best] {
+			s.Best = label
 		}
-		members = append(members, r)
-		c.data.loads = append(c.data.loads, loads...)
-		c.at[cell.Key()] = 0
 	}
-	one := members[0]
-	if len(members) > 1 {
-		one = pool(members)
-	}
-	c.addCells([]store.Result{one})
-	c.axes.kind().extend(&c.data, c.axes, []store.Result{one})
-	c.data.MediansOnly, c.data.Words = true, []string{""}
-	return nil
-}
-
-// addMedian gives the only cell its median load, with what that left.
-func (c *collector) addMedian() error {
-	cell := &c.data.Cells[0]
-	if cell.MedianLoad = c.medianLoad(cell); cell.MedianLoad < 0 {
+	if s.Best < 0 {
 		return nil
 	}
-	c.nameKinds()
-	return c.show([]int{cell.MedianLoad}, 0)
+	behind := make([]bool, len(cells)) // shown to be worse than the best
+	for x := range cells {
+		for y := x + 1; y < len(cells); y++ {
+			var interval *[2]rounded
+			if len(values[x]) > 0 && len(values[y]) > 0 {
+				if r := bootstrap.CompareRatio(values[x], values[y]); r.Enough {
+					interval = &[2]rounded{rounded(r.Low), rounded(r.High)}
+					behind[x] = behind[x] || y == s.Best && (m.More && r.High < 1 || !m.More && r.Low > 1)
+					behind[y] = behind[y] || x == s.Best && (m.More && r.Low > 1 || !m.More && r.High < 1)
+				} else if x == s.Best || y == s.Best {
+					s.Few = true
+				}
+			}
+			s.Pairs = append(s.Pairs, interval)
+		}
+	}
+	for label := range cells {
+		if label != s.Best && len(values[label]) > 0 && !behind[label] {
+			s.Tied = append(s.Tied, label)
+		}
+	}
+	return &s
 }
 
-// Places returns the label of each result within its section, and the sections, each as indices of its results, in the order of the Data
-// of an Overview.
-func Places(results []store.Result) (labels []string, sections [][]int) {
-	c := collector{axes: AxesOf(results)}
-	c.addCells(results)
-	for _, cell := range c.data.Cells {
-		labels = append(labels, cell.Label)
+// next returns the label with the best median after the best one, or false if the place has no other.
+func (s *Standing) next(more bool) (label int, ok bool) {
+	label = -1
+	for l, median := range s.Medians {
+		if l == s.Best || median == nil {
+			continue
+		}
+		if label < 0 || (*median > *s.Medians[label]) == more && *median != *s.Medians[label] {
+			label = l
+		}
 	}
-	for _, s := range c.data.Sections {
-		sections = append(sections, s.Cells)
+	return label, label >= 0
+}
+
+// contest names what is compared in a sentence: the axes that name the columns and vary.
+func (a Axes) contest() string {
+	if len(a.labelled) == 0 {
+		return a.Compared()
 	}
-	return labels, sections
+	var words []string
+	for _, axis := range a.labelled {
+		words = append(words, strings.ReplaceAll(string(axis), "_", " "))
+	}
+	return strings.Join(words, " and ")
+}
+
+// facets returns by what the places of a run differ.
+func (a Axes) facets(results []store.Result) []Facet {
+	facets := []Facet{}
+	for _, info := range a.Workload.Axes {
+		varies := slices.ContainsFunc(results, func(r store.Result) bool { return r.Cell.On(info.Axis) != results[0].Cell.On(info.Axis) })
+		if !varies || slices.Contains(a.compared, info.Axis) || slices.Contains(a.labelled, info.Axis) {
+			continue
+		}
+		if numbers := a.numberFacets(info.Axis, results); numbers != nil {
+			facets = append(facets, numbers...)
+			continue
+		}
+		f := Facet{ID: string(info.Axis), Name: strings.ReplaceAll(string(info.Axis), "_", " "), axis: info.Axis}
+		f.Label = strings.ToUpper(f.Name[:1]) + f.Name[1:]
+		known := map[string]int{}
+		for _, r := range results {
+			place(&f.Values, known, r.Cell.On(info.Axis))
+		}
+		facets = append(facets, f)
+	}
+	return facets
+}
+
+// numberFacets returns the numbers that tell the values of an axis apart. It returns nil if they do not, or if they fill less than half
+// of the grid that they span: names are then the better choice.
+func (a Axes) numberFacets(axis study.Axis, results []store.Result) []Facet {
+	numbers := slices.DeleteFunc(slices.Clone(a.numbers), func(n study.Number) bool { return n.Axis != axis })
+	if len(numbers) == 0 {
+		return nil
+	}
+	values, spots := map[string]bool{}, map[string]bool{}
+	rest := ""
+	for i, r := range results {
+		word := r.Cell.On(axis)
+		if values[word] {
+			continue
+		}
+		values[word] = true
+		var spot []string
+		for _, n := range numbers {
+			if _, ok := n.Of(r.Cell); !ok {
+				return nil
+			}
+			spot = append(spot, n.Word(r.Cell))
+		}
+		spots[strings.Join(spot, "\x00")] = true
+		beside := study.Beside(r.Cell, numbers...)
+		if i > 0 && beside != rest {
+			return nil
+		}
+		rest = beside
+	}
+	grid := 1
+	var facets []Facet
+	for _, n := range numbers {
+		f := Facet{ID: n.ID, Name: n.Name, Label: n.Label, Number: true, axis: axis}
+		for _, t := range scaleOf(n, results).Ticks {
+			f.Values = append(f.Values, t.Word)
+		}
+		facets, grid = append(facets, f), grid*len(f.Values)
+	}
+	if len(spots) < len(values) || 2*len(values) < grid {
+		return nil
+	}
+	return facets
+}
+
+// atFacets returns the index of a cell's value on each facet.
+func atFacets(facets []Facet, a Axes, c study.Cell) []int {
+	at := make([]int, len(facets))
+	for i, f := range facets {
+		word := c.On(f.axis)
+		if f.Number {
+			n, _ := a.Workload.Number(f.ID)
+			word = n.Word(c)
+		}
+		at[i] = slices.Index(f.Values, word)
+	}
+	return at
 }

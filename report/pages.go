@@ -13,6 +13,7 @@ var pageKind = kind{
 	apart:        []study.Axis{study.AxisVisit, study.AxisLoad, study.AxisStrategy, study.AxisServer, study.AxisTCPWindow, study.AxisTLS},
 	strategy:     describeStrategy,
 	metrics:      []string{"dcl", "onload", "plt", "tow"},
+	overview:     []string{"onload", "lcp", "fcp", "dcl", "plt", "tow", "ttfb"},
 	clockMetrics: []string{"plt"},
 	followed:     []string{"plt", "onload"},
 	fewest:       3,

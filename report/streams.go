@@ -34,6 +34,7 @@ var streamKind = kind{
 	together:     true,
 	strategy:     func(name string) string { return handoverMeanings[name] },
 	optional:     []string{"ttd", "loading_delay", "start_up", "recovery", "rebuffer", "goodput"},
+	overview:     []string{"ttd", "loading_delay", "start_up", "recovery", "goodput"},
 	clockMetrics: []string{"ttd", "loading_delay"},
 	followed:     []string{"ttd", "loading_delay", "recovery", "goodput"},
 	fewest:       2,

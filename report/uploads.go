@@ -11,6 +11,7 @@ var uploadKind = kind{
 	contenders:   []study.Axis{study.AxisProtocol, study.AxisServer},
 	apart:        []study.Axis{study.AxisServer, study.AxisTCPWindow, study.AxisTLS},
 	metrics:      []string{"upload_time", "goodput", "first_octet", "intake"},
+	overview:     []string{"upload_time", "goodput", "first_octet", "intake"},
 	clockMetrics: []string{"upload_time"},
 	followed:     []string{"upload_time", "goodput"},
 	fewest:       3,

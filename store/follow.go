@@ -104,6 +104,16 @@ func (s *Store) Attempts(run int64) (map[Validity]int, error) {
 	return attempts, nil
 }
 
+// Reasons returns the reasons of the attempts of a run that came to a verdict, in the order of the plan.
+func (s *Store) Reasons(run int64, verdict Validity) ([]string, error) {
+	reasons, err := query(s, func(rows *sql.Rows) (reason string, err error) { return reason, rows.Scan(&reason) },
+		"SELECT l.reason"+fromLoad+"WHERE p.run = ? AND l.validity = ? ORDER BY p.idx, l.attempt", run, verdict)
+	if err != nil {
+		return nil, fmt.Errorf("reasons of run %d: %w", run, err)
+	}
+	return reasons, nil
+}
+
 // LastLoads returns the loads of a run that ended last, at most so many, the latest first.
 func (s *Store) LastLoads(run int64, most int) ([]Load, error) {
 	ids, err := query(s, func(rows *sql.Rows) (id string, err error) { return id, rows.Scan(&id) },

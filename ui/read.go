@@ -135,7 +135,7 @@ func (s *Server) overview(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return s.kept(fmt.Sprintf("overview %d %s", run, strings.Join(metrics, ",")), func(st *store.Store) (any, error) {
-		return report.Overview(st, run, metrics...)
+		return report.CollectCells(st, run, metrics...)
 	})
 }
 

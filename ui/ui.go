@@ -30,7 +30,7 @@ type Config struct {
 	Version string // of the program
 	Token   string // that requests must show
 
-	// App has the page's own files: its index.html, and csp.txt with the digests of style sheets that charts bring along.
+	// App has the page's own files.
 	App fs.FS
 	// Program is the command that starts this program; `run` and its arguments are added.
 	Program []string
@@ -54,7 +54,6 @@ type Config struct {
 // Server serves the page and its data. Use New.
 type Server struct {
 	Config
-	policy string // the Content-Security-Policy
 
 	stores  keeper
 	answers cache
@@ -65,16 +64,12 @@ type Server struct {
 }
 
 // New returns a server.
-func New(c Config) (*Server, error) {
-	policy, err := contentPolicy(c.App)
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{Config: c, policy: policy}
+func New(c Config) *Server {
+	s := &Server{Config: c}
 	s.stores.dir = c.Store
 	s.control.init(c.Program, c.Store)
 	s.follow.init(s)
-	return s, nil
+	return s
 }
 
 // How long the server waits for a request's head, for its body, and for a connection that says nothing.

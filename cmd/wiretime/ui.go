@@ -70,11 +70,11 @@ func serveUI(o uiOptions) error {
 			return input(err)
 		}
 	}
-	app, err := report.App()
+	app, err := ui.App()
 	if err != nil {
 		return err
 	}
-	server, err := ui.New(ui.Config{
+	server := ui.New(ui.Config{
 		App:   app,
 		Store: o.store, Studies: o.studies, Version: runner.Version(), Token: token, Program: []string{program},
 		Files:   report.Files{HAR: readHAR, Paths: criticalPaths, Stream: readStream, Connections: readConnections},
@@ -92,9 +92,6 @@ func serveUI(o uiOptions) error {
 			return listPapers(papers.All(), contents, verdicts), nil
 		},
 	})
-	if err != nil {
-		return err
-	}
 	listener, err := ui.Listen(o.listen)
 	if err != nil {
 		return input(err)

@@ -1,5 +1,6 @@
 import * as Plot from "@observablehq/plot";
-import { at, type Answer, type Cell, type ClockPair, type Data, type Metric, type Section } from "./data";
+import { stepDecimals } from "./axis";
+import { at, type Answer, type Cell, type ClockPair, type Data, type OverviewMetric, type Section } from "./data";
 import { fixed, percent, scaled, scaleFor } from "./format";
 import { workloadOf } from "./workload";
 
@@ -12,16 +13,11 @@ export function colour(data: Data, cell: Cell): string {
   return `var(--p${[...new Set(data.cells.map(of))].indexOf(of(cell)) % 8})`;
 }
 
-/** coloured says by what cells are coloured; the strategies of one transport share its colour. */
+/** coloured says by what cells are coloured; the strategies of one transport share its colour. Where all cells have the same protocol or transport, labels tell them apart. */
 function coloured(data: Data): (cell: Cell) => string {
-  switch (data.compared) {
-    case "transport and strategy": return (c) => c.protocol;
-    case "transport": return data.cells.every((c) => c.protocol === data.cells[0]?.protocol) ? (c) => c.label : (c) => c.protocol;
-    default: {
-      const axis = data.compared;
-      return (c) => c[axis] ?? "";
-    }
-  }
+  if (data.compared === "transport and strategy") return (c) => c.protocol;
+  const axis = data.compared === "transport" ? "protocol" : data.compared;
+  return data.cells.every((c) => c[axis] === data.cells[0]?.[axis]) ? (c) => c.label : (c) => c[axis] ?? "";
 }
 
 interface Dot {
@@ -37,8 +33,8 @@ interface Dot {
  * distribution draws every load of a section as a dot, with each cell's mean, and its median with the
  * interval. A click on a dot calls choose with the load.
  */
-export function distribution(data: Data, section: Section, metric: Metric, width: number, choose: (load: number) => void): Element {
-  const column = data.metrics.indexOf(metric);
+export function distribution(data: Data, section: Section, metric: Pick<OverviewMetric, "name" | "title" | "unit">, width: number, choose: (load: number) => void): Element {
+  const column = data.metrics.findIndex((m) => m.name === metric.name);
   const cells = section.cells.map((c) => at(data.cells, c)).filter((c) => workloadOf(data).hasColumn(c));
   const all = cells.flatMap((c) => c.loads.map((l) => at(data.loads, l).values[column] ?? 0));
   const scale = scaleFor(metric.unit, all);
@@ -67,6 +63,8 @@ export function distribution(data: Data, section: Section, metric: Metric, width
     return mine.length === 0 ? [] : [{ label: cell.label, mean: mine.reduce((a, b) => a + b) / mine.length }];
   });
   const radius = width < 500 ? 2.5 : 3;
+  const values = dots.map((d) => d.value);
+  const decimals = Math.max(scale.decimals, stepDecimals(Math.min(...values), Math.max(...values), 8));
   const plot = Plot.plot({
     width,
     height: 42 + 46 * cells.length,
@@ -76,7 +74,7 @@ export function distribution(data: Data, section: Section, metric: Metric, width
     marginBottom: 40,
     style: font,
     color: { type: "identity" },
-    x: { label: `${metric.title} (${scale.unit})`, labelAnchor: "center", labelOffset: 36, labelArrow: "none", grid: true, nice: true, ticks: width < 500 ? 4 : 8, tickFormat: (v: number) => fixed(v, Number.isInteger(v) ? 0 : scale.decimals) },
+    x: { label: `${metric.title} (${scale.unit})`, labelAnchor: "center", labelOffset: 36, labelArrow: "none", grid: true, nice: true, ticks: width < 500 ? 4 : 8, tickFormat: (v: number) => fixed(v, Number.isInteger(v) ? 0 : decimals) },
     fy: { label: null, domain: cells.map((c) => c.label), padding: 0.12, axis: "left" },
     y: { axis: null, domain: [-1, 1] },
     marks: [
@@ -97,7 +95,7 @@ export function distribution(data: Data, section: Section, metric: Metric, width
 }
 
 /** distances draws, section by section, how far each cell lies behind the fastest, with the interval of the difference. */
-export function distances(data: Data, sections: { section: Section; answer: Answer; name: string }[], metric: Metric, width: number): Element {
+export function distances(data: Data, sections: { section: Section; answer: Answer; name: string }[], metric: OverviewMetric, width: number): Element {
   const lowest = (answer: Answer): number => at(data.cells, answer.fastest).summaries[metric.name]?.median ?? 0;
   const some = sections.filter(({ answer }) => lowest(answer) > 0);
   const rows = some.flatMap(({ answer, name }) => {
@@ -111,7 +109,7 @@ export function distances(data: Data, sections: { section: Section; answer: Answ
       }),
     ];
   });
-  return differences(rows, some.map((s) => s.name), [...new Set(data.cells.filter((c) => workloadOf(data).hasColumn(c)).map((c) => c.label))], `${metric.title} behind the lowest median (%)`, width);
+  return differences(rows, some.map((s) => s.name), [...new Set(data.cells.filter((c) => workloadOf(data).hasColumn(c)).map((c) => c.label))], `${metric.title} behind the ${metric.more ? "highest" : "lowest"} median (%)`, width);
 }
 
 /** clockDistances draws how far the virtual clock's median of a time lies from the real one's, pair by pair, over a band in which the clocks agree. */

@@ -8,6 +8,7 @@ export interface Data {
   started: string;
   finished?: string;
   version: string;
+  summary: string[]; // paragraphs
   counts: {
     planned: number;
     valid: number;
@@ -15,6 +16,7 @@ export interface Data {
     failed: number;
     unsupported: number;
     pending: number;
+    without: number;
     wrongProtocol: number;
   };
   checks: { rule: number; title: string; short: string; broken: number }[];
@@ -22,6 +24,7 @@ export interface Data {
   quick?: boolean;
   environment: Fact[];
   metrics: Metric[];
+  overview: Overview;
   networks: Network[];
   cells: Cell[];
   sections: Section[];
@@ -33,7 +36,6 @@ export interface Data {
   streams?: Streams;
   uploads?: boolean;
   series?: Series[];
-  maps?: RatioMap[];
   crowds?: { activities: Fact[] };
   compared: "protocol" | "strategy" | "server" | "transport" | "transport and strategy";
   same: string[];
@@ -114,27 +116,46 @@ export interface Series extends Scale {
   panels: Panel[];
 }
 
-/** How the ratios of cells change over two numbers. */
-export interface RatioMap {
-  along: Scale;
-  against: Scale;
-  labels: string[];
-  metrics: string[];
-  panels: { name: string; spots: MapSpot[] }[];
+/** Which of the compared cells is best where: at each place, by each metric. */
+export interface Overview {
+  compared: string; // in a sentence
+  labels: string[]; // of the cells that are compared
+  facets: Facet[];
+  metrics: OverviewMetric[]; // the most wanted one first
+  places: Place[]; // one for each section
 }
 
-/** Two labels at one place of a map: label < to. */
-export interface MapSpot {
-  at: number;
-  against: number;
-  metric: number;
-  label: number;
-  to: number;
-  ratio: number; // of the median of label to that of to
-  low: number;
-  high: number;
-  interval: boolean;
-  n: number;
+export interface OverviewMetric {
+  name: string;
+  title: string;
+  unit: string;
+  more: boolean; // more is better
+}
+
+/** Something by which places differ. */
+export interface Facet {
+  id: string;
+  name: string; // in a sentence
+  label: string; // of an axis
+  values: string[];
+  number: boolean;
+}
+
+/** Cells that differ in nothing but what is compared. */
+export interface Place {
+  at: number[]; // by facet: the index of its value
+  cells: number[]; // by label; -1 for none
+  standings: (Standing | null)[]; // by metric
+}
+
+/** The cells of a place, compared by one metric. */
+export interface Standing {
+  medians: (number | null)[]; // by label
+  n: number[];
+  pairs: ([low: number, high: number] | null)[]; // 95 % intervals of the ratios of medians, of label 0 to 1, 0 to 2 ... 1 to 2 ...; null without one
+  best: number; // label
+  tied: number[]; // labels that were not shown to be behind it
+  few: boolean; // some of these for lack of loads
 }
 
 export interface Panel {
@@ -393,6 +414,11 @@ export function unpack(waterfall: Waterfall, words: string[]): Request[] {
       error: word(16),
     };
   });
+}
+
+/** readData reads the text of a report's data. */
+export function readData(text: string): Data | { figure: Figure } | null {
+  return JSON.parse(text) as Data | { figure: Figure } | null;
 }
 
 /** at returns the element that an index in the data refers to. */

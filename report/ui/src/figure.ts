@@ -1,7 +1,7 @@
-import { at, type Figure } from "./data";
+import { at, type Figure, type FigurePoint, type Scale } from "./data";
 import { el } from "./dom";
 import { barChart } from "./barchart";
-import { heatMap } from "./heatmap";
+import { heatMap, ratioSpot, type Grid } from "./heatmap";
 import { legend, lineChart } from "./linechart";
 import { cutTo, looksOf, rangesOf, type Point } from "./lines";
 
@@ -37,10 +37,13 @@ function heatMaps(figure: Figure): HTMLElement[] {
   const { along, against } = figure;
   if (against === undefined) return [];
   const many = figure.panels.length * figure.lines.length > 1;
+  const grid = (scale: Scale): Grid => ({ label: scale.label, words: scale.ticks.map((t) => t.word), number: true });
+  const tick = (scale: Scale, value: number): number => scale.ticks.findIndex((t) => t.value === value);
+  const where = (p: FigurePoint): string => `${along.name} ${along.ticks[tick(along, p.at)]?.word ?? ""}, ${against.name} ${against.ticks[tick(against, p.against)]?.word ?? ""}`;
   return [el("div", { class: "panels" }, ...figure.panels.flatMap((panel) => figure.lines.map((label, line) => el("figure", {},
     el("figcaption", {}, el("b", {}, [label, panel.name].filter(Boolean).join(", "))),
     el("div", { class: "chart" }, heatMap({
-      title: figure.title, name: label, along, against, width: many ? 470 : 640,
-      spots: panel.points.filter((p) => p.line === line).map((p) => ({ x: p.at, y: p.against, ratio: p.value, low: p.low, high: p.high, interval: p.interval, n: p.n })),
+      name: `${figure.title}, ${label}, by ${along.name} and ${against.name}`, across: grid(along), down: grid(against), width: many ? 470 : 640,
+      spots: panel.points.filter((p) => p.line === line).map((p) => ratioSpot(tick(along, p.at), tick(against, p.against), { ...p, ratio: p.value }, `${where(p)}\n${figure.title}`)),
     })))))), el("p", { class: "caption" }, `${figure.title}, with its 95 % interval: blue below 1, orange above. A cell in parentheses is not decided: its interval holds 1, or it has too few loads for one.`)];
 }

@@ -4,19 +4,19 @@ import { counted, fixed, list, moment } from "./format";
 import { kernels } from "./kernels";
 import { workloadOf } from "./workload";
 
-/** header says what was measured and whether the figures can be trusted. */
+/** header says in words what was measured and what came out, and whether the figures can be trusted. */
 export function header(data: Data): HTMLElement {
   return el("header", {},
     el("p", { class: "kind" }, "Wiretime report"),
     el("h1", {}, data.study),
-    el("p", { class: "lead" }, workloadOf(data).measured() + howOften(data)),
+    ...data.summary.map((paragraph) => el("p", { class: "lead" }, paragraph)),
     el("dl", { class: "run" },
       ...fact("Run", String(data.run)),
       ...fact("Measured", moment(data.started) + (data.finished ? ` to ${moment(data.finished)}` : ", not finished")),
       ...fact("Seed", data.seed),
       ...fact("Wiretime", data.version),
       ...fact("Clock", clocks(data)),
-      ...kernels(data).flatMap((k) => fact("Kernel", k))),
+      ...kernels(data).flatMap(({ name, value }) => fact(name, value))),
     loads(data),
     trust(data),
     ...quick(data), ...gaps(data));
@@ -32,19 +32,18 @@ function clocks(data: Data): string {
   return list(used.map((u) => (used.length === 1 ? u.clock : `${u.clock} (${counted(u.cells, "cell")})`)));
 }
 
-function howOften(data: Data): string {
-  const repeats = data.cells.length > 0 ? data.counts.planned / data.cells.length : 0;
-  return `: ${counted(data.cells.length, "cell")}, ${Number.isInteger(repeats) ? (repeats === 1 ? "once each" : counted(repeats, "time") + " each") : counted(data.counts.planned, "load")}, in seeded random order.`;
-}
-
-function loads(data: Data): HTMLElement {
+/** loads says what became of the planned loads, which add up, and then which attempts at them do not count. */
+export function loads(data: Data): HTMLElement {
   const c = data.counts;
-  const all: [string, number, boolean][] = [
-    ["planned", c.planned, true], ["valid", c.valid, true], ["invalid", c.invalid, true], ["failed", c.failed, true],
-    ["unsupported", c.unsupported, c.unsupported > 0], ["pending", c.pending, c.pending > 0],
+  const planned: [name: string, n: number, shown: boolean][] = [
+    [`${c.planned === 1 ? "load" : "loads"} planned`, c.planned, true], ["with a valid attempt", c.valid, true], ["without", c.without, true],
+    ["cannot run here", c.unsupported, c.unsupported > 0], ["still to be measured", c.pending, c.pending > 0],
   ];
-  return el("ul", { class: "counts", "aria-label": "Loads" },
-    ...all.filter(([, , shown]) => shown).map(([name, n]) => el("li", {}, el("b", {}, fixed(n, 0)), el("span", {}, name === "planned" ? `load${n === 1 ? "" : "s"} planned` : name))));
+  const attempts = `Attempts that do not count: ${fixed(c.invalid, 0)} invalid, ${fixed(c.failed, 0)} failed.`;
+  return el("div", {},
+    el("ul", { class: "counts", "aria-label": "Loads" },
+      ...planned.filter(([, , shown]) => shown).map(([name, n]) => el("li", {}, el("b", {}, fixed(n, 0)), el("span", {}, name)))),
+    c.invalid + c.failed > 0 ? el("p", { class: "caption" }, attempts) : null);
 }
 
 /** trust says how many loads broke a validity rule, the wrong protocol first. */
@@ -52,7 +51,7 @@ function trust(data: Data): HTMLElement {
   const wrong = data.counts.wrongProtocol;
   const others = data.checks.filter((c) => c.rule !== 1).map((c) => `${fixed(c.broken, 0)} ${c.short}`);
   return el("p", { class: wrong > 0 ? "bad" : "good" },
-    el("b", {}, `${counted(wrong, "load")} used the wrong ${workloadOf(data).over}`), `. Loads that broke another rule: ${list(others)}. `,
+    el("b", {}, `${counted(wrong, "attempt")} used the wrong ${workloadOf(data).over}`), `. Attempts that broke another rule: ${list(others)}. `,
     el("a", { href: "#checks" }, "What was checked"));
 }
 

@@ -1,13 +1,38 @@
 import * as Plot from "@observablehq/plot";
 import { font } from "./charts";
-import type { Scale } from "./data";
 import { fixed } from "./format";
 import { shade, standing } from "./shade";
 
-/** Spot is a cell of a heat map: the ratio of two cells of the study. */
+/** An axis of a heat map. The places on it are counted from 0. */
+export interface Grid {
+  label: string;
+  words: string[]; // at the places
+  number: boolean; // the words are numbers, the lowest first: a vertical axis then begins at the bottom
+}
+
+/** Spot is a field of a heat map. */
 export interface Spot {
   x: number;
   y: number;
+  words: string[]; // in the field: the first one large
+  fill: string;
+  ink: string;
+  decided: boolean; // what it says is beyond doubt
+  says: string; // all of it, in lines
+}
+
+/** HeatMap is what one heat map shows. */
+export interface HeatMap {
+  name: string;
+  across: Grid;
+  down: Grid;
+  spots: Spot[];
+  width: number;
+  choose?: ((spot: Spot) => void) | undefined;
+}
+
+/** Ratio is the ratio of two medians. */
+export interface Ratio {
   ratio: number;
   low: number;
   high: number;
@@ -15,47 +40,67 @@ export interface Spot {
   n: number;
 }
 
-/** HeatMap is what one heat map shows. */
-export interface HeatMap {
-  title: string; // such as "Ratio of onLoad"
-  name: string; // of what to what
-  along: Scale;
-  against: Scale;
-  spots: Spot[];
-  width: number;
-}
+const row = 48; // px
 
-/** heatMap draws ratios over two numbers: blue below 1, orange above, pale near 1; the ratio and its interval stand in each cell. */
+/** widthOf estimates how wide a text is, in px. */
+const widthOf = (text: string, size: number): number => 0.58 * size * text.length;
+
+/** heatMap draws fields over two axes. */
 export function heatMap(map: HeatMap): Element {
-  const values = (of: (s: Spot) => number): number[] => [...new Set(map.spots.map(of))].sort((a, b) => a - b);
-  const [xs, ys] = [values((s) => s.x), values((s) => s.y)];
-  const word = (scale: Scale, v: number): string => scale.ticks.find((t) => t.value === v)?.word ?? String(v);
-  const narrow = (map.width - 66) / xs.length < 74;
-  const undecided = (s: Spot): boolean => standing(s) === "undecided";
-  const write = (s: Spot, v = s.ratio): string => fixed(v, !undecided(s) && fixed(s.ratio, 2) === "1.00" ? 3 : 2);
-  const words = (s: Spot): string => (undecided(s) ? `(${write(s)})` : write(s));
-  const spread = (s: Spot): string => (s.interval ? `${write(s, s.low)} to ${write(s, s.high)}` : `n ${s.n}`);
-  const say = (s: Spot): string => `${map.name}, ${map.along.name} ${word(map.along, s.x)}, ${map.against.name} ${word(map.against, s.y)}\n${map.title} ${write(s)}\n`
-    + (s.interval ? `95 % interval ${write(s, s.low)} to ${write(s, s.high)}, n ${s.n}` : `too few loads for an interval, n ${s.n}`)
-    + `\n${{ below: "below 1", above: "above 1", undecided: "not decided" }[standing(s)]}`;
+  const used = (of: (s: Spot) => number): number[] => [...new Set(map.spots.map(of))].sort((a, b) => a - b);
+  const [xs, ys] = [used((s) => s.x), used((s) => s.y)];
+  const word = (grid: Grid, i: number): string => grid.words[i] ?? "";
+  const left = 34 + Math.min(190, Math.max(12, ...ys.map((y) => widthOf(word(map.down, y), 12))));
+  const band = (map.width - left - 8) / xs.length;
+  const longest = Math.max(0, ...xs.map((x) => widthOf(word(map.across, x), 12)));
+  const slanted = longest > band;
+  const below = (slanted ? 14 + Math.min(120, longest * 0.5) : 20) + (map.across.label === "" ? 0 : 24);
+  const size = (line: number, most: number): number => Math.max(7.5, Math.min(most, ...map.spots.map((s) => (0.94 * band) / (widthOf(s.words[line] ?? "", 1) || 1))));
+  const high = ys.length < 4; // too few rows for a label along them
+  const top = high && map.down.label !== "" ? 26 : 8;
+  const rows = map.spots.reduce((most, s) => Math.max(most, s.words.length), 1);
   const place = { x: "x", y: "y" };
   const plot = Plot.plot({
     width: map.width,
-    height: 60 + 46 * ys.length,
-    marginLeft: 66, marginRight: 8, marginTop: 8, marginBottom: 44,
+    height: top + row * ys.length + below,
+    marginLeft: left, marginRight: 8, marginTop: top, marginBottom: below,
     style: font,
     color: { type: "identity" },
     padding: 0.03,
-    x: { type: "band", domain: xs, label: map.along.label, labelAnchor: "center", labelArrow: "none", tickFormat: (v: number) => word(map.along, v), tickSize: 0 },
-    y: { type: "band", domain: ys.toReversed(), label: map.against.label, labelAnchor: "center", labelArrow: "none", labelOffset: 60, tickFormat: (v: number) => word(map.against, v), tickSize: 0 },
+    x: { type: "band", domain: xs, label: map.across.label || null, labelAnchor: "center", labelArrow: "none", labelOffset: below - 6, tickFormat: (x: number) => word(map.across, x), tickSize: 0, tickRotate: slanted ? -30 : 0 },
+    y: { type: "band", domain: map.down.number ? ys.toReversed() : ys, label: map.down.label || null, labelAnchor: high ? "top" : "center", labelArrow: "none", labelOffset: high ? left : left - 6, tickFormat: (y: number) => word(map.down, y), tickSize: 0 },
     marks: [
-      Plot.cell(map.spots, { ...place, fill: (s: Spot) => shade(s.ratio).fill, stroke: (s: Spot) => (undecided(s) ? "var(--soft)" : "none"), strokeDasharray: "3 2", inset: 1 }),
-      Plot.text(map.spots, { ...place, text: words, dy: -6, fontSize: 13, fontWeight: 600, fill: (s: Spot) => shade(s.ratio).ink }),
-      Plot.text(map.spots, { ...place, text: spread, dy: 9, fontSize: narrow ? 8.5 : 10.5, fill: (s: Spot) => shade(s.ratio).ink }),
-      Plot.tip(map.spots, Plot.pointer({ ...place, title: say, fill: "var(--paper)", stroke: "var(--rule)", fontFamily: "inherit" })),
+      Plot.cell(map.spots, { ...place, fill: "fill", stroke: (s: Spot) => (s.decided ? "none" : "var(--soft)"), strokeDasharray: "3 2", inset: 1 }),
+      ...Array.from({ length: rows }, (_, line) => Plot.text(map.spots, {
+        ...place, text: (s: Spot) => s.words[line] ?? "", fill: "ink", dy: 14 * (line - (rows - 1) / 2) - (line === 0 ? 1 : 0),
+        fontSize: size(line, line === 0 ? 13 : 10.5), fontWeight: line === 0 ? 600 : 400,
+      })),
+      Plot.tip(map.spots, Plot.pointer({ ...place, title: "says", fill: "var(--paper)", stroke: "var(--rule)", fontFamily: "inherit" })),
     ],
   });
   plot.setAttribute("role", "img");
-  plot.setAttribute("aria-label", `${map.title}, ${map.name}, by ${map.along.name} and ${map.against.name}. ${map.spots.map((s) => say(s).replaceAll("\n", ", ")).join(". ")}.`);
+  plot.setAttribute("aria-label", `${map.name}. ${map.spots.map((s) => s.says.replaceAll("\n", ", ")).join(". ")}.`);
+  const { choose } = map;
+  if (choose !== undefined) {
+    plot.classList.add("chosen");
+    plot.addEventListener("click", () => {
+      const spot = (plot as { value?: Spot | null }).value;
+      if (spot) choose(spot);
+    });
+  }
   return plot;
+}
+
+/** ratioSpot shows a ratio: blue below 1, orange above, pale near 1, with its interval below; where more is better, the colours change places. */
+export function ratioSpot(x: number, y: number, ratio: Ratio, title: string, more = false): Spot {
+  const sure = standing(ratio);
+  const decided = sure !== "undecided";
+  const write = (v: number): string => fixed(v, decided && fixed(ratio.ratio, 2) === "1.00" ? 3 : 2);
+  const { fill, ink } = shade(more ? 1 / ratio.ratio : ratio.ratio);
+  const interval = `${write(ratio.low)} to ${write(ratio.high)}`;
+  return {
+    x, y, fill, ink, decided,
+    words: [decided ? write(ratio.ratio) : `(${write(ratio.ratio)})`, ratio.interval ? interval : `n ${ratio.n}`],
+    says: `${title} ${write(ratio.ratio)}\n${ratio.interval ? `95 % interval ${interval}, n ${ratio.n}` : `too few loads for an interval, n ${ratio.n}`}\n${{ below: "below 1", above: "above 1", undecided: "not decided" }[sure]}`,
+  };
 }

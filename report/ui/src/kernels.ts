@@ -1,8 +1,11 @@
-import type { Data } from "./data";
+import type { Data, Fact } from "./data";
 
-/** kernels names the kernels that loads ran on: the machine's on the real clock, the guests' on the virtual clock. */
-export function kernels(data: Pick<Data, "cells" | "environment">): string[] {
-  const named = { real: "kernel", virtual: "virtual_kernel" };
-  const used = (["real", "virtual"] as const).filter((clock) => data.cells.some((c) => c.clock === clock));
-  return used.flatMap((clock) => data.environment.filter((f) => f.name.toLowerCase() === named[clock]).map((f) => (used.length === 1 ? f.value : `${f.value} (${clock} clock)`)));
+/** kernels names the kernels of a run: the one that loads ran on first. On the virtual clock that is the guests', and the machine's only carried them. */
+export function kernels(data: Pick<Data, "cells" | "environment">): Fact[] {
+  const version = (name: string): string | undefined => data.environment.find((f) => f.name.toLowerCase() === name)?.value;
+  const virtual = data.cells.some((c) => c.clock === "virtual");
+  const guests = virtual ? version("virtual_kernel") : undefined;
+  const machine = version("kernel");
+  const facts = guests === undefined ? [] : [{ name: "Kernel of the virtual clock", value: guests }];
+  return machine === undefined ? facts : [...facts, { name: virtual ? "Kernel of the machine" : "Kernel", value: machine }];
 }

@@ -1,6 +1,6 @@
 import { distribution } from "./charts";
 import { criticalPaths } from "./critical";
-import { at, phases, unpack, type Cell, type Data, type Load, type Metric, type Request, type Section } from "./data";
+import { at, phases, unpack, type Cell, type Data, type Load, type OverviewMetric, type Request, type Section } from "./data";
 import { drawn, el, svg, whenNear } from "./dom";
 import { flows } from "./flow";
 import { fixed } from "./format";
@@ -16,18 +16,43 @@ import { workloadOf } from "./workload";
 /** A SectionView is a section on the page; show turns it to another metric. */
 export interface SectionView {
   element: HTMLElement;
-  show: (metric: Metric) => void;
+  show: (metric: OverviewMetric) => void;
+  open: () => void;
 }
 
-/** sectionView makes one site on one network: answer, table, distribution, waterfalls. */
-export function sectionView(data: Data, index: number, first: Metric): SectionView {
+/** sectionView makes one site on one network: answer, table, distribution, waterfalls. It is folded unless open, and made when it is first opened: a study may have hundreds. */
+export function sectionView(data: Data, index: number, first: OverviewMetric, open: boolean): SectionView {
   const section = at(data.sections, index);
-  const workload = workloadOf(data);
+  let metric = first;
+  let shown: ((to: OverviewMetric) => void) | null = null;
+  const fold = el("details", { class: "folded", open }, el("summary", {}, el("h3", {}, sectionName(data, section))));
+  const fill = (): void => {
+    if (shown !== null || !fold.open) return;
+    const { body, show } = sectionBody(data, section, metric);
+    fold.append(...body);
+    shown = show;
+  };
+  fold.addEventListener("toggle", fill);
+  fill();
+  return {
+    element: el("section", { id: anchor(index), class: "measured" }, fold),
+    show: (to) => {
+      metric = to;
+      shown?.(to);
+    },
+    open: () => {
+      fold.open = true;
+      fill();
+    },
+  };
+}
+
+function sectionBody(data: Data, section: Section, first: OverviewMetric): { body: HTMLElement[]; show: (metric: OverviewMetric) => void } {
   let metric = first;
   const answer = el("p", { class: "answer" });
   const chart = el("div", { class: "chart" });
   const chartCaption = el("figcaption");
-  const falls = workload.detail === "waterfalls" ? waterfalls(data, section) : { element: timelines(data, section), choose: () => {} };
+  const falls = workloadOf(data).detail === "waterfalls" ? waterfalls(data, section) : { element: timelines(data, section), choose: () => {} };
   const network = data.networks.find((n) => n.name === section.network);
 
   const drawChart = (): void => {
@@ -35,9 +60,11 @@ export function sectionView(data: Data, index: number, first: Metric): SectionVi
   };
   const say = (): void => {
     const found = answerFor(section, metric);
-    answer.textContent = found ? verdict(found, data.cells, metric.title).text : `No valid load has a ${metric.title}.`;
+    answer.textContent = found ? verdict(found, data.cells, metric).text : `No valid load has a ${metric.title}.`;
     chartCaption.textContent = `${metric.title} of every load: a dot is a valid load, a cross one that does not count; the line is the median, the band its 95 % interval, given six values, and the diamond at the bottom the mean. CV: standard deviation as a share of the mean.`;
   };
+  say();
+  whenNear(chart, drawChart);
   const body = [
     el("p", { class: "facts" }, (network?.facts ?? []).map((f) => `${f.name}: ${f.value}`).join("; ")),
     section.clock === "virtual" ? el("p", { class: "facts" }, data.clockNote ?? "") : null,
@@ -47,14 +74,9 @@ export function sectionView(data: Data, index: number, first: Metric): SectionVi
     criticalPaths(data, section),
     flows(data, section),
     falls.element,
-  ];
-    const element = el("section", { id: anchor(index), class: "measured" }, ...(workload.foldedSections
-    ? [el("details", { class: "folded", open: index === 0 }, el("summary", {}, el("h3", {}, sectionName(data, section))), ...body)]
-    : [el("h3", {}, sectionName(data, section)), ...body]));
-  say();
-  whenNear(chart, drawChart);
+  ].filter((e) => e !== null);
   return {
-    element,
+    body,
     show: (to) => {
       metric = to;
       say();
@@ -113,7 +135,7 @@ function waterfalls(data: Data, section: Section): { element: HTMLElement; choos
     element: el("div", { class: "waterfalls" },
       el("h4", {}, "Waterfalls of the median loads"),
       el("p", { class: "caption" }, "One load of each cell, the valid one whose onLoad is nearest to the median, as for the critical path. A row per request in the order they started, one time axis for all. Left: a lane per priority as sent (most urgent first) and a lane per connection."),
-      legend(),
+      phaseLegend(),
       small,
       details),
     choose: (index) => {
@@ -135,7 +157,8 @@ function options(data: Data, cell: Cell): HTMLElement {
   }));
 }
 
-function legend(): HTMLElement {
+/** phaseLegend names the phases of requests, and the marks of DCL and onLoad. */
+export function phaseLegend(): HTMLElement {
   return el("ul", { class: "legend", "aria-label": "Phases" },
     ...phases.map((p) => el("li", {}, svg("svg", { viewBox: "0 0 20 10", width: 20, height: 10, "aria-hidden": "true" },
       svg("rect", { class: p, x: 0, width: 20, ...(p === "blocked" ? { y: 4, height: 2 } : p === "dns" || p === "connect" || p === "ssl" ? { y: 2.5, height: 5 } : { y: 0.5, height: 9 }) })), p)),

@@ -1,4 +1,4 @@
-import { at, type Answer, type Cell, type Clock, type Data, type Metric, type Section, type Summary } from "./data";
+import { at, type Answer, type Cell, type Clock, type Data, type Metric, type OverviewMetric, type Section, type Summary } from "./data";
 import { el, scrolling } from "./dom";
 import { fixed, list, scaled, scaleFor, type Scale } from "./format";
 import { standing, verdict } from "./verdict";
@@ -23,7 +23,7 @@ export function clockName(data: Data, { clock }: { clock: Clock }): string {
 /** sectionName names a section, or the one that a cell is in. */
 export const sectionName = (data: Data, of: Section | Cell): string => [placeName(data, of), of.shared, clockName(data, of)].filter(Boolean).join(", ");
 
-export const answerFor = (section: Section, metric: Metric): Answer | undefined => section.answers.find((a) => a.metric === metric.name);
+export const answerFor = (section: Section, metric: { name: string }): Answer | undefined => section.answers.find((a) => a.metric === metric.name);
 
 /** interval writes a summary's interval, or its range with fewer than six loads, and n if it differs from the cell's. */
 function interval(s: Summary, scale: Scale, valid: number): HTMLElement {
@@ -33,35 +33,39 @@ function interval(s: Summary, scale: Scale, valid: number): HTMLElement {
   return el("span", { class: s.interval ? "interval" : "interval range" }, words, s.n === valid ? null : el("small", {}, `n ${s.n}`));
 }
 
-/** answers shows what readers want first: which cell is fastest on which network. */
-export function answers(data: Data, metric: Metric): HTMLElement {
-  const labels = [...new Set(data.cells.filter((c) => workloadOf(data).hasColumn(c)).map((c) => c.label))];
+/** answers is the overview as a table: the medians of each place. href gives the address of a section, if there is one. */
+export function answers(data: Data, metric: OverviewMetric, href: (section: number) => string | null): HTMLElement {
+  const { labels } = data.overview;
+  const shown = labels.map((_, l) => l).filter((l) => data.overview.places.some((p) => (p.cells[l] ?? -1) >= 0 && workloadOf(data).hasColumn(at(data.cells, p.cells[l] ?? 0))));
   const medians = data.cells.flatMap((c) => c.summaries[metric.name]?.median ?? []);
   const scale = scaleFor(metric.unit, medians);
+  const ends = metric.more ? "highest" : "lowest";
   const oneSite = data.sections.every((s) => s.site === data.sections[0]?.site);
   const rows = data.sections.map((section, i) => {
     const answer = answerFor(section, metric);
-    const says = answer ? verdict(answer, data.cells, metric.title) : null;
+    const says = answer ? verdict(answer, data.cells, metric) : null;
+    const name = networkName(data, section.network);
+    const address = href(i);
     return el("tr", {},
-      el("th", { scope: "row" }, el("a", { href: "#" + anchor(i) }, networkName(data, section.network)), oneSite ? null : el("small", {}, section.site), section.shared === undefined ? null : el("small", {}, section.shared), el("small", {}, clockName(data, section))),
-      ...labels.map((label) => {
-        const index = section.cells.find((c) => at(data.cells, c).label === label);
-        return index === undefined ? el("td", { class: "none" }, "–") : answerCell(data, index, metric, answer, scale);
+      el("th", { scope: "row" }, address === null ? name : el("a", { href: address }, name), oneSite ? null : el("small", {}, section.site), section.shared === undefined ? null : el("small", {}, section.shared), el("small", {}, clockName(data, section))),
+      ...shown.map((label) => {
+        const index = data.overview.places[i]?.cells[label] ?? -1;
+        return index < 0 ? el("td", { class: "number none" }, "–") : answerCell(data, index, metric, answer, scale);
       }),
       el("td", { class: "verdict " + (says?.sure ?? "") }, says?.short ?? "no valid load"),
     );
   });
   return scrolling(`${metric.title} by network`,
     el("table", { class: "answers" },
-      el("caption", {}, el("span", {}, `Median ${metric.title} (${scale.unit}), how far it lies behind the lowest on the same ${list(data.same)}, and n, the number of valid loads`)),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Network"), ...labels.map((l) => el("th", { scope: "col", class: "number" }, l)), el("th", { scope: "col" }, "Lowest"))),
+      el("caption", {}, el("span", {}, `Median ${metric.title} (${scale.unit}), how far it lies behind the ${ends} on the same ${list(data.same)}, and n, the number of valid loads`)),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Network"), ...shown.map((l) => el("th", { scope: "col", class: "number" }, at(labels, l))), el("th", { scope: "col" }, metric.more ? "Highest" : "Lowest"))),
       el("tbody", {}, ...rows)));
 }
 
-function answerCell(data: Data, index: number, metric: Metric, answer: Answer | undefined, scale: Scale): HTMLElement {
+function answerCell(data: Data, index: number, metric: OverviewMetric, answer: Answer | undefined, scale: Scale): HTMLElement {
   const s = at(data.cells, index).summaries[metric.name];
   if (s === undefined) return el("td", { class: "number none" }, "–", el("small", {}, "no valid load"));
-  const place = answer && standing(answer, index, data.cells);
+  const place = answer && standing(answer, index, data.cells, metric);
   const doubt = place?.sure === "unclear" ? ", not clear" : place?.sure === "few" ? ", too few" : "";
   return el("td", { class: "number " + (place?.sure ?? "") },
     el("b", {}, scaled(s.median, scale)),
@@ -91,7 +95,7 @@ export function figures(data: Data, section: Section): HTMLElement {
 
 function caption(data: Data, section: Section): string {
   const few = section.cells.some((c) => Object.values(at(data.cells, c).summaries).some((s) => !s.interval));
-  return `${section.site} on ${[networkName(data, section.network), clockName(data, section)].filter(Boolean).join(", ")}: median and 95 % interval of the valid loads; n is in the heading, or in the field where it differs. The lowest median of a time is bold.`
+  return `${section.site} on ${[networkName(data, section.network), clockName(data, section)].filter(Boolean).join(", ")}: median and 95 % interval of the valid loads; n is in the heading, or in the field where it differs. The best median is bold.`
     + (few ? " With fewer than six values there is no 95 % interval, and the range is shown instead." : "");
 }
 

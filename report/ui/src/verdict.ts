@@ -1,5 +1,5 @@
-import { at, type Answer, type Behind, type Cell, type Claim, type ClockPair, type Summary } from "./data";
-import { behind, duration, list, percent } from "./format";
+import { at, type Answer, type Behind, type Cell, type Claim, type ClockPair, type OverviewMetric, type Summary } from "./data";
+import { behind, list, percent, quantity } from "./format";
 
 /** How sure the order of two cells is. */
 export type Sureness = "clear" | "unclear" | "few";
@@ -15,15 +15,26 @@ export interface Verdict {
   sure: Sureness | "only";
 }
 
+/** Measure is what an answer is about. */
+export type Measure = Pick<OverviewMetric, "title" | "unit" | "more">;
+
 /** verdict puts an answer into words: which cell is fastest, by how much, and how sure that is. */
-export function verdict(answer: Answer, cells: Cell[], metricTitle: string): Verdict {
+export function verdict(answer: Answer, cells: Cell[], metric: Measure): Verdict {
+  const write = (value: number): string => quantity(value, metric.unit);
+  const ends = metric.more ? "highest" : "lowest";
+  const speed = metric.unit === "ms" || metric.more;
+  const [superlative, better, worse] = speed ? ["fastest", "faster", "slower"] : ["lowest", "lower", "higher"];
+  // As a share of the best median, unless that is zero, as when nothing stalled.
+  const by = (b: Behind, median: number): string => (median > 0 ? percent(b.diff / median) : write(b.diff));
+  const amount = (b: Behind, median: number): string => (median > 0 ? `${percent(b.diff / median)} or ${write(b.diff)}` : write(b.diff));
+  const range = (b: Behind): string => `${write(b.low)} to ${write(b.high)}`;
   const fastest = at(cells, answer.fastest);
   const best = summary(fastest, answer.metric);
   const name = (b: Behind): string => at(cells, b.cell).label;
   const next = answer.behind[0];
-  const lead = `${fastest.label} has the lowest median ${metricTitle}: ${duration(best.median)} (n = ${best.n})`;
+  const lead = `${fastest.label} has the ${ends} median ${metric.title}: ${write(best.median)} (n = ${best.n})`;
   if (next === undefined) {
-    return { short: `only ${fastest.label}`, text: `Only ${fastest.label} has valid loads: median ${metricTitle} ${duration(best.median)} (n = ${best.n}).`, sure: "only" };
+    return { short: `only ${fastest.label}`, text: `Only ${fastest.label} has valid loads: median ${metric.title} ${write(best.median)} (n = ${best.n}).`, sure: "only" };
   }
   if (sureness(next) === "few" && next.diff === 0) {
     const equal = list(answer.behind.filter((b) => b.diff === 0).map(name));
@@ -33,7 +44,7 @@ export function verdict(answer: Answer, cells: Cell[], metricTitle: string): Ver
     const nextSummary = summary(at(cells, next.cell), answer.metric);
     return {
       short: `${fastest.label}? too few loads`,
-      text: `${lead}, ${amount(next, best.median)} ahead of ${name(next)} (n = ${nextSummary.n}), but it takes six valid loads on each side to show with 95 % confidence that it is faster.`,
+      text: `${lead}, ${amount(next, best.median)} ahead of ${name(next)} (n = ${nextSummary.n}), but it takes six valid loads on each side to show with 95 % confidence that it is ${better}.`,
       sure: "few",
     };
   }
@@ -43,33 +54,27 @@ export function verdict(answer: Answer, cells: Cell[], metricTitle: string): Ver
   if (sureness(next) === "clear" && ties.length === 0) {
     return {
       short: `${fastest.label}, ${by(next, best.median)} ahead of ${name(next)}`,
-      text: `${fastest.label} is fastest: median ${metricTitle} ${duration(best.median)} (n = ${best.n}), ${amount(next, best.median)} ahead of ${name(next)} (95 % interval of the difference ${range(next)}).${untold}`,
+      text: `${fastest.label} is ${superlative}: median ${metric.title} ${write(best.median)} (n = ${best.n}), ${amount(next, best.median)} ahead of ${name(next)} (95 % interval of the difference ${range(next)}).${untold}`,
       sure: "clear",
     };
   }
   const slower = answer.behind.filter((b) => sureness(b) === "clear");
-  const after = slower[0] === undefined ? "" : ` ${list(slower.map(name))} ${slower.length === 1 ? "is" : "are"} slower, by ${by(slower[0], best.median)}${slower.length === 1 ? "" : " or more"}.`;
+  const after = slower[0] === undefined ? "" : ` ${list(slower.map(name))} ${slower.length === 1 ? "is" : "are"} ${worse}, by ${by(slower[0], best.median)}${slower.length === 1 ? "" : " or more"}.`;
   return {
     short: `${list([fastest.label, ...ties.map(name)])}: no clear difference`,
-    text: `${lead}, but it is not clearly faster than ${list(ties.map((b) => `${name(b)} (${amount(b, best.median)} behind, 95 % interval ${range(b)})`))}.${after}${untold}`,
+    text: `${lead}, but it is not clearly ${better} than ${list(ties.map((b) => `${name(b)} (${amount(b, best.median)} behind, 95 % interval ${range(b)})`))}.${after}${untold}`,
     sure: "unclear",
   };
 }
 
-const amount = (b: Behind, median: number): string => (median > 0 ? `${percent(b.diff / median)} or ${duration(b.diff)}` : duration(b.diff));
-
-/** by writes a difference as a share of the lowest median, or in ms if that is zero, as when nothing stalled. */
-const by = (b: Behind, median: number): string => (median > 0 ? percent(b.diff / median) : duration(b.diff));
-
-const range = (b: Behind): string => `${duration(b.low)} to ${duration(b.high)}`;
-
 /** standing compares a cell with the fastest of its section, for a table. */
-export function standing(answer: Answer, cell: number, cells: Cell[]): { text: string; sure: Sureness | "fastest" } | null {
-  if (answer.fastest === cell) return { text: "lowest", sure: "fastest" };
+export function standing(answer: Answer, cell: number, cells: Cell[], metric: Measure): { text: string; sure: Sureness | "fastest" } | null {
+  if (answer.fastest === cell) return { text: metric.more ? "highest" : "lowest", sure: "fastest" };
   const b = answer.behind.find((b) => b.cell === cell);
   if (b === undefined) return null;
   const best = summary(at(cells, answer.fastest), answer.metric).median;
-  return { text: best > 0 ? behind(b.diff / best) : "+" + duration(b.diff), sure: sureness(b) };
+  if (best <= 0) return { text: "+" + quantity(b.diff, metric.unit), sure: sureness(b) };
+  return { text: metric.more ? `−${percent(b.diff / best)}` : behind(b.diff / best), sure: sureness(b) };
 }
 
 /** clockStanding says whether the clocks of a pair agree or how far the virtual one lies from the real one, and how sure that is. */

@@ -11,7 +11,7 @@ import (
 )
 
 // TestOverview: what is read without loads and files is what a report of everything says.
-func TestOverview(t *testing.T) {
+func TestCollectCells(t *testing.T) {
 	st, run := flagStudy.keep(t)
 	whole, err := Collect(st, run, Files{HAR: readSynthetic})
 	if err != nil {
@@ -21,7 +21,7 @@ func TestOverview(t *testing.T) {
 	for _, m := range whole.Metrics {
 		all = append(all, m.Name)
 	}
-	got, err := Overview(st, run, all...)
+	got, err := CollectCells(st, run, all...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestOverview(t *testing.T) {
 	if d := cmp.Diff(without, got, cmpopts.IgnoreUnexported(Data{})); d != "" {
 		t.Error("the overview is not the report without its loads:\n", d)
 	}
-	few, err := Overview(st, run)
+	few, err := CollectCells(st, run)
 	if err != nil {
 		t.Fatal(err)
 	}
