@@ -77,7 +77,7 @@ func (s *Server) runs(*http.Request) (any, error) {
 		}
 		writing := store.Writer(s.Store) > 0
 		for i, r := range slices.Backward(runs) {
-			l := listedRun{ID: r.ID, Study: r.StudyName, Title: titleOf(r.StudyText), Started: r.Started, Finished: r.Finished, Planned: r.Planned, Done: r.Done,
+			l := listedRun{ID: r.ID, Study: r.StudyName, Title: textIn(r.StudyText, "title"), Started: r.Started, Finished: r.Finished, Planned: r.Planned, Done: r.Done,
 				Quick: r.Quick(), Version: r.Version, Keep: r.Keep, State: "finished"}
 			switch {
 			case !r.Finished.IsZero():
@@ -107,21 +107,6 @@ func clockOf(st *store.Store, run int64) (string, error) {
 		return "both", nil
 	}
 	return clock, nil
-}
-
-// titleOf returns the title in a study's text. The study may be a stranger's, whose parts (traces, for example) no list should open, so the
-// text is not parsed: a title of several lines is left out.
-func titleOf(text string) string {
-	for line := range strings.Lines(text) {
-		if title, ok := strings.CutPrefix(line, "title:"); ok {
-			title = strings.TrimSpace(title)
-			if unquoted, err := strconv.Unquote(title); err == nil {
-				return unquoted
-			}
-			return strings.Trim(title, "'|>")
-		}
-	}
-	return ""
 }
 
 // overview is what a report says of a run, without its loads.
@@ -175,7 +160,7 @@ func (s *Server) studyOfRun(r *http.Request) (any, error) {
 		Text    string `json:"text"`
 		Title   string `json:"title,omitempty"`
 		Builtin string `json:"builtin,omitempty"` // the built-in study with the same text
-	}{Name: run.StudyName, Text: run.StudyText, Title: titleOf(run.StudyText)}
+	}{Name: run.StudyName, Text: run.StudyText, Title: textIn(run.StudyText, "title")}
 	if text, err := builtin.File(run.StudyName); err == nil && string(text) == run.StudyText {
 		answer.Builtin = run.StudyName
 	}

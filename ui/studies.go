@@ -52,11 +52,7 @@ func (s *Server) studies(*http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		listed := listedBuiltin{Name: name}
-		if parsed, err := s.Parse(name, text); err == nil {
-			listed.Title, listed.Description = parsed.Title, parsed.Description
-		}
-		answer.Builtin = append(answer.Builtin, listed)
+		answer.Builtin = append(answer.Builtin, listedBuiltin{name, textIn(string(text), "title"), textIn(string(text), "description")})
 	}
 	files, err := s.studyFiles()
 	if err != nil {
