@@ -1,5 +1,5 @@
 import { el, scrolling } from "../dom";
-import { counted, duration, fixed, roughly } from "../format";
+import { counted, duration, fixed, moment, roughly } from "../format";
 import { ask, type Progress, type RunLine, type State } from "./api";
 import { button, sentence, type Context, type Page } from "./page";
 import { link } from "./route";
@@ -42,7 +42,7 @@ function standing(p: Progress): HTMLElement[] {
     el("p", { class: "lead" }, words),
     el("progress", { max: p.planned, value: p.done, "aria-label": "Loads done" }),
     el("ul", { class: "counts", "aria-label": "Attempts" }, ...counts.filter(([, , shown]) => shown).map(([name, n]) => el("li", {}, el("b", {}, fixed(n, 0)), el("span", {}, name)))),
-    el("p", { class: "facts" }, `${p.elapsed === undefined ? "" : `Under way for ${roughly(p.elapsed)}. `}The latest packet left the emulator ${duration(p.late.worst)} late; ${counted(p.late.loads, "load")} ${p.late.loads === 1 ? "was" : "were"} too late to count.`),
+    el("p", { class: "facts" }, `${p.since === undefined ? "" : `Under way since ${moment(p.since)}. `}The latest packet left the emulator ${duration(p.late.worst)} late; ${counted(p.late.loads, "load")} ${p.late.loads === 1 ? "was" : "were"} too late to count.`),
   ];
 }
 
@@ -75,7 +75,7 @@ function lastLoads({ run, last }: Progress): HTMLElement {
       el("th", { scope: "row" }, el("a", { href: link(["loads", l.id]) }, l.id)),
       el("td", {}, el("a", { href: link(["runs", run, "cells", l.cell]) }, [l.label, l.site, l.network].filter(Boolean).join(", "))),
       el("td", {}, l.validity, l.reason === undefined || l.reason === "" ? null : el("small", { class: "why" }, l.reason)),
-      el("td", { class: "number" }, l.value === undefined ? "–" : fixed(l.value, 1), el("small", {}, l.metric)),
+      el("td", { class: "number" }, l.value === undefined ? "–" : fixed(l.value, 1), l.metric === undefined ? null : el("small", {}, l.metric)),
       el("td", { class: "number" }, l.late === undefined ? "–" : fixed(l.late, 3)),
       el("td", {}, new Date(l.ended).toISOString().slice(11, 19)))))));
 }
