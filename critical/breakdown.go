@@ -13,13 +13,14 @@ import (
 // Detail says more closely than a Kind what time was spent on.
 type Detail uint8
 
-// The details of SetUp, and of Bandwidth and Queueing: there they say whose packet the link served meanwhile.
+// The details of SetUp, of Window, and of Bandwidth and Queueing: there they say whose packet the link served meanwhile.
 const (
 	NoDetail      Detail = iota
 	LookUp               // a name was looked up
 	TCPHandshake         // a TCP connection was opened, until the client's first octet
 	TLSHandshake         // from then on, until the first request
 	QUICHandshake        // a QUIC connection was opened, until the first request
+	AfterLoss            // the sender had lost octets on the connection
 	Own                  // it held octets of the request or response that was waited for
 	Shared               // it was another one of the page's, without octets of less urgent responses only
 	Overtook             // less urgent responses only, sent after the server had the request that was waited for
@@ -33,7 +34,7 @@ type Share struct {
 	Phase  Phase
 	Kind   Kind
 	Detail Detail
-	Up     bool // Bandwidth and Queueing: on the way to the server
+	Up     bool // Bandwidth, Queueing and Loss: on the way to the server; not known of handshakes
 	Seen   bool // as in Step
 	Time   int64
 	Octets float64 // Bandwidth and Queueing: that the link served meanwhile, at the IP layer
@@ -94,6 +95,11 @@ func (b *breaking) add(k link) {
 		switch {
 		case s.Kind == SetUp && a.setUp != nil:
 			s.Detail = a.setUp.detail(k.phase, at.from)
+		case s.Kind == Loss && a.view != nil:
+			d, _, _ := a.view.looksAt(at.from)
+			s.Up = d == up
+		case s.Kind == Window && a.view.hasLost(at.from):
+			s.Detail = AfterLoss
 		case (s.Kind == Bandwidth || s.Kind == Queueing) && a.view != nil:
 			s.Detail, s.Up, octets = b.served(a.view, k.resource, at)
 		}
@@ -133,6 +139,13 @@ func (c *connection) spoken() int64 {
 		}
 	}
 	return never
+}
+
+// hasLost reports whether the sender that an exchange waits for at a moment had lost octets on the connection.
+func (v *view) hasLost(at int64) bool {
+	d, l, delay := v.looksAt(at)
+	missing := v.connection.missing[d]
+	return len(missing) > 0 && missing[0].from <= at-delay+l.least
 }
 
 // served says whose packet the link served while an exchange waited for it, in which direction, and how many of the
