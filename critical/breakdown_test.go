@@ -46,10 +46,30 @@ func TestWhatWasOpened(t *testing.T) {
 		want{DNS, SetUp, LookUp, false, 100, 0},
 		want{Connect, SetUp, TCPHandshake, false, 100, 0},
 		want{Connect, Loss, NoDetail, false, 1000, 0},
+		want{Receive, Loss, NoDetail, false, 103, 0},
 		want{Wait, Bandwidth, Own, false, 2, float64(len(fromServer(1, strings.Repeat("x", 140))))},
 	)
 	if b.Requests != 1 || b.Down != int64(down) {
 		t.Errorf("%d requests and %d octets down, want 1 and %d", b.Requests, b.Down, down)
+	}
+}
+
+// TestWindowAfterALoss tells a window that held the sender after it had lost octets from one that did so before.
+func TestWindowAfterALoss(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		s := newScene(222)
+		s.down(-60, -10, fromServer(1, "")) // shows the least delay
+		s.up(0, 50, fromClient(1, "GET / HTTP/1.1\r\nHost: www.test\r\n\r\n"))
+		head := "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"
+		first, detail := fromServer(1, head+strings.Repeat("x", 50)), NoDetail
+		if lost {
+			s.lose(1, 50, first)
+			detail = AfterLoss
+		}
+		s.down(60, 112, first)
+		s.down(170, 222, fromServer(1+uint32(len(head))+50, strings.Repeat("x", 50)))
+		s.entry(page, 0, 222, capture.Timings{DNS: -1, Connect: -1, SSL: -1, Wait: 222})
+		wantShares(t, s.breakdown(t), page, want{Wait, Window, detail, false, 100, 0})
 	}
 }
 

@@ -214,7 +214,7 @@ func TestSentence(t *testing.T) {
 	a := load("a", map[place]amount{at("www.test/", SetUp): {time: 100 * ms}, at("www.test/hero.jpg", Distance): {time: 50 * ms}})
 	b := load("b", map[place]amount{
 		at("www.test/", SetUp): {time: 92.9 * ms}, at("www.test/hero.jpg", Distance): {time: 50 * ms},
-		at("www.test/hero.jpg", LossRecovery): {time: 61 * ms}, at("www.test/", Client): {time: 30.1 * ms}, at("", Client): {time: 0.3 * ms},
+		{url: "www.test/hero.jpg", cause: LossRecovery, part: "uplink"}: {time: 61 * ms}, at("www.test/", Client): {time: 30.1 * ms}, at("", Client): {time: 0.3 * ms},
 	})
 	six := func(l *Load) []*Load { return []*Load{l, l, l, l, l, l} }
 	noisy := six(a)
@@ -225,11 +225,11 @@ func TestSentence(t *testing.T) {
 		a, b []*Load
 		want string
 	}{
-		{[]*Load{a}, []*Load{b}, "h3 is 84.3 ms slower than h2: +61.0 ms loss recovery on /hero.jpg, +30.4 ms client on /, -7.1 ms set-up on /."},
-		{[]*Load{b}, []*Load{a}, "h3 is 84.3 ms faster than h2: -61.0 ms loss recovery on /hero.jpg, -30.4 ms client on /, +7.1 ms set-up on /."},
+		{[]*Load{a}, []*Load{b}, "h3 is 84.3 ms slower than h2: +61.0 ms loss recovery (uplink) on /hero.jpg, +30.4 ms client on /, -7.1 ms set-up on /."},
+		{[]*Load{b}, []*Load{a}, "h3 is 84.3 ms faster than h2: -61.0 ms loss recovery (uplink) on /hero.jpg, -30.4 ms client on /, +7.1 ms set-up on /."},
 		{[]*Load{a}, []*Load{a}, "h3 takes as long as h2."},
-		{six(a), six(b), "h3 is 84.3 ms slower than h2: +61.0 ms loss recovery on /hero.jpg, +30.4 ms client on /, -7.1 ms set-up on /."},
-		{[]*Load{a, a}, []*Load{b}, "With 2 loads and 1, too few for an interval, on average h3 is 84.3 ms slower than h2: +61.0 ms loss recovery on /hero.jpg, +30.4 ms client on /, -7.1 ms set-up on /."},
+		{six(a), six(b), "h3 is 84.3 ms slower than h2: +61.0 ms loss recovery (uplink) on /hero.jpg, +30.4 ms client on /, -7.1 ms set-up on /."},
+		{[]*Load{a, a}, []*Load{b}, "With 2 loads and 1, too few for an interval, on average h3 is 84.3 ms slower than h2: +61.0 ms loss recovery (uplink) on /hero.jpg, +30.4 ms client on /, -7.1 ms set-up on /."},
 	} {
 		if got := between(t, c.a, c.b).Sentence("h2", "h3"); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)

@@ -62,13 +62,14 @@ func (d *Difference) biggest() []string {
 // least is the least time that a sentence names, in ns.
 const least = 1e5
 
-// words says what a cause adds, and where, if most of it arises at one resource.
+// words says what a cause adds, and if one part and one resource outweigh all others together, which.
 func (d *Difference) words(c Attribution) string {
 	words := signed(c.Value) + " " + c.Cause.String()
-	if len(c.Places) > 0 && len(d.Resources) > 1 {
-		if at := c.Places[0]; at.URL != "" && mostly(at.Time, c.Value) {
-			words += " on " + d.Name(at.URL)
-		}
+	if outweighs(c.Parts, c.Value, func(p Part) int64 { return p.Time }) && c.Parts[0].Name != "" {
+		words += " (" + c.Parts[0].Name + ")"
+	}
+	if outweighs(c.Places, c.Value, func(p Place) int64 { return p.Time }) && c.Places[0].URL != "" && len(d.Resources) > 1 {
+		words += " on " + d.Name(c.Places[0].URL)
 	}
 	if c.Interval != nil && !c.Clear() {
 		words += " (not certain)"
@@ -76,12 +77,14 @@ func (d *Difference) words(c Attribution) string {
 	return words
 }
 
-// mostly reports whether a part is more than half of a whole.
-func mostly(part, whole int64) bool {
-	if whole < 0 {
-		part, whole = -part, -whole
+// outweighs reports whether the first of the items, which is the largest, has the sign of the whole and is larger than all
+// others together, whatever their signs.
+func outweighs[T any](items []T, whole int64, time func(T) int64) bool {
+	all := int64(0)
+	for _, i := range items {
+		all += max(time(i), -time(i))
 	}
-	return 2*part > whole
+	return len(items) > 0 && (time(items[0]) > 0) == (whole > 0) && 2*max(time(items[0]), -time(items[0])) > all
 }
 
 // Name shortens the URL of one of the resources: to its path, if all have the same host. It keeps the empty URL.
