@@ -4,6 +4,7 @@ package english
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Count writes a number with its noun, which is given in the singular: "1 load", "2 loads",
@@ -16,4 +17,22 @@ func Count(n int, noun string) string {
 		noun = stem + "ie"
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// Wrap breaks a text into lines of at most so many characters, between words: a longer word has a line of its own.
+func Wrap(text string, width int) string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+	}
+	return strings.Join(append(lines, line), "\n")
 }

@@ -20,3 +20,23 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"", 10, ""},
+		{"one two three", 20, "one two three"},
+		{"one two three", 7, "one two\nthree"},
+		{"one two three", 6, "one\ntwo\nthree"},
+		{"a longword b", 4, "a\nlongword\nb"},
+		{"20 µs längs", 8, "20 µs\nlängs"},
+		{"a  b\nc", 9, "a b c"},
+	} {
+		if got := english.Wrap(c.text, c.width); got != c.want {
+			t.Errorf("Wrap(%q, %d) is %q, want %q", c.text, c.width, got, c.want)
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package report
 
 import (
+	"encoding/json"
 	"time"
 
 	"wiretime/store"
@@ -53,7 +54,8 @@ type Data struct {
 	Words       []string  `json:"words"`                // strings that waterfalls refer to; Words[0] is ""
 	// Dropped says how many loads have lost their artefacts; empty if none has.
 	Dropped     string `json:"dropped,omitempty"`
-	MediansOnly bool   `json:"mediansOnly"` // there were too many requests: only each cell's median load has a waterfall
+	MediansOnly bool   `json:"mediansOnly"`       // there were too many requests: only each cell's median load has a waterfall
+	Omitted     int    `json:"omitted,omitempty"` // median loads without a waterfall, since even they have too many requests
 
 	loads []store.Load // parallel to Loads
 }
@@ -142,6 +144,16 @@ type Summary struct {
 	CV       float64 `json:"cv"` // coefficient of variation, 0 to 1 and above
 }
 
+// MarshalJSON writes an array in the order of the fields, and no more than the median of values that are all equal: names would be most of a
+// large report. report/ui/src/data.ts reads it.
+func (s Summary) MarshalJSON() ([]byte, error) {
+	all := []any{s.N, s.Interval, rounded(s.Median), rounded(s.Low), rounded(s.High), rounded(s.Min), rounded(s.Max), rounded(s.CV)}
+	if s.Min == s.Max {
+		all = all[:3]
+	}
+	return json.Marshal(all)
+}
+
 // Section holds the cells that are compared with each other: they agree on every axis but those that
 // are compared.
 type Section struct {
@@ -180,4 +192,17 @@ type Load struct {
 	Values    []*float64 `json:"values"` // in the order of Data.Metrics; nil where the load has none
 	Waterfall *Waterfall `json:"waterfall,omitempty"`
 	Timeline  *Timeline  `json:"timeline,omitempty"`
+}
+
+// MarshalJSON writes as many digits of the values as readers need. The store has them all.
+func (l Load) MarshalJSON() ([]byte, error) {
+	type plain Load
+	values := make([]*rounded, len(l.Values))
+	for i, v := range l.Values {
+		values[i] = (*rounded)(v)
+	}
+	return json.Marshal(struct {
+		plain
+		Values []*rounded `json:"values"`
+	}{plain(l), values})
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -81,17 +82,25 @@ func (c *collector) addFiles() error {
 			medians = append(medians, cell.MedianLoad)
 		}
 	}
-	if requests <= maxRequests {
-		err := c.show(all, maxRequests)
+	rest, err := json.Marshal(c.data)
+	if err != nil {
+		return fmt.Errorf("encode the report's data: %w", err)
+	}
+	room := max(0, maxOctets-pageOctets-len(rest))
+	if requests*requestOctets <= float64(room) {
+		err := c.show(all, room, true)
 		if !errors.Is(err, errTooMany) {
 			return err
 		}
 		for i := range c.data.Loads {
 			c.data.Loads[i].Waterfall = nil
 		}
+		for i := range c.data.Cells {
+			c.data.Cells[i].Flow = nil
+		}
 	}
 	c.data.MediansOnly = true
-	return c.show(medians, 0)
+	return c.show(medians, room, false)
 }
 
 // nameKinds names what numbers in critical paths and flows stand for.
@@ -104,31 +113,48 @@ func (c *collector) nameKinds() {
 	}
 }
 
-// show reads what the loads left and adds it to the report. It returns errTooMany after more requests than most, if that is
-// not 0.
-func (c *collector) show(loads []int, most int) error {
-	words, requests := newVocabulary(), 0
+// show reads what the loads left and adds it to the report, as long as there is room for it, in octets. What does not fit is left out or, if
+// all of it is wanted, the error is errTooMany.
+func (c *collector) show(loads []int, room int, whole bool) error {
+	words := newVocabulary()
 	read := func(i int) (left, error) {
 		l := loads[i]
 		cell := c.data.Loads[l].Cell
 		return c.files.read(c.data.loads[l], c.data.Cells[cell].MedianLoad == l, cell < mostFlows)
 	}
+	fits := func(octets int) bool {
+		if octets > room {
+			return false
+		}
+		room -= octets
+		return true
+	}
 	err := inOrder(len(loads), read, func(i int, of left) error {
 		load := &c.data.Loads[loads[i]]
 		if of.har != nil {
-			load.Waterfall = words.waterfall(of.har)
-		}
-		if load.Waterfall != nil {
-			requests += len(load.Waterfall.Requests)
-		}
-		if most > 0 && requests > most {
-			return errTooMany
+			switch {
+			case fits(requestOctets * len(of.har.Log.Entries)):
+				load.Waterfall = words.waterfall(of.har)
+			case whole:
+				return errTooMany
+			default:
+				c.data.Omitted++
+			}
 		}
 		if len(of.paths) > 0 && !c.data.Uploads {
 			c.data.Cells[load.Cell].Critical = explain(loads[i], of.paths)
 		}
 		if of.connections != nil {
-			c.data.Cells[load.Cell].Flow = flowOf(loads[i], of)
+			flow := flowOf(loads[i], of)
+			text, err := json.Marshal(flow)
+			if err != nil {
+				return fmt.Errorf("encode the windows of load %s: %w", load.ID, err)
+			}
+			if fits(len(text)) {
+				c.data.Cells[load.Cell].Flow = flow
+			} else if whole {
+				return errTooMany
+			}
 		}
 		if of.stream != nil {
 			load.Timeline = timeline(of.stream)

@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"wiretime/store"
@@ -107,7 +108,7 @@ func OfLoad(st *store.Store, load store.Load, files Files) (data Data, cell int,
 			c.data.Cells[0].MedianLoad = 0
 		}
 		c.nameKinds()
-		err = c.show([]int{0}, 0)
+		err = c.show([]int{0}, math.MaxInt, false)
 	}
 	if err != nil {
 		return Data{}, 0, nil, fmt.Errorf("read load %s: %w", load.ID, err)
@@ -165,7 +166,7 @@ func (c *collector) addMedian() error {
 		return nil
 	}
 	c.nameKinds()
-	return c.show([]int{cell.MedianLoad}, 0)
+	return c.show([]int{cell.MedianLoad}, math.MaxInt, false)
 }
 
 // Places returns the label of each result within its section, and the sections, each as indices of its results, in the order of the Data

@@ -110,11 +110,15 @@ func (s sayer) lead(places []int) string {
 	}
 	if len(ratios) == 1 {
 		low, high := s.Places[places[0]].Standings[0].ratio(next, s.Places[places[0]].Standings[0].Best)
-		return fmt.Sprintf("%s %s (95 %% interval %s)", name, s.far(ratios[0], ratios[0]), s.amount(low, high))
+		text := name + " " + s.far(ratios[0], ratios[0])
+		if interval := s.amount(low, high); interval != s.amount(ratios[0], ratios[0]) {
+			text += " (95 % interval " + interval + ")"
+		}
+		return text
 	}
-	text := name + " " + s.far(slices.Min(ratios), slices.Max(ratios))
-	if len(ratios) > 4 {
-		middle := stats.Statistic(study.Median).Of(ratios)
+	least, most := slices.Min(ratios), slices.Max(ratios)
+	text := name + " " + s.far(least, most)
+	if middle := stats.Statistic(study.Median).Of(ratios); len(ratios) > 4 && least < most {
 		text += " (median " + s.amount(middle, middle) + ")"
 	}
 	return text
@@ -276,7 +280,7 @@ func (s sayer) condition(places []int) (words string, exact bool) {
 			for _, v := range c.values {
 				hits, size = hits+inside[v], size+all[v]
 			}
-			if size == 0 {
+			if size == 0 || size == len(s.compared) {
 				continue
 			}
 			precision, recall := float64(hits)/float64(size), float64(hits)/float64(len(places))

@@ -10,10 +10,11 @@ import (
 	"wiretime/capture"
 )
 
-// maxRequests limits the requests that a report carries. A request takes
-// about 70 bytes, so a report stays below 5 MB; past the limit only the median
-// load of each cell keeps its waterfall.
-const maxRequests = 60_000
+// maxOctets limits the size of a report. If the waterfalls of all loads do not fit, only the median load of each cell keeps its waterfall.
+const maxOctets = 5_000_000
+
+// pageOctets is what the page takes of a report, and requestOctets what a request of a waterfall takes, its words included; both generously.
+const pageOctets, requestOctets = 400_000, 70
 
 // Waterfall holds what the browser reported about one load, request by request, in
 // the order they started.

@@ -12,11 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"wiretime/english"
 	"wiretime/report"
 	"wiretime/stats"
 	"wiretime/store"
 	"wiretime/study"
 )
+
+// resultsWidth is where sentences of results are broken, in characters.
+const resultsWidth = 100
 
 func resultsCommand() *cobra.Command {
 	var dir, statistic string
@@ -115,7 +119,10 @@ func printResults(w io.Writer, st *store.Store, id int64, statistic stats.Statis
 	if run.Quick() {
 		fmt.Fprintln(w, "This is a quick run: it measures only a part of the study, and its claims and tables are not those of the full run.")
 	}
-	fmt.Fprintln(w, statisticsOf(statistic)+", with their 95 % interval; in parentheses the range, where there are too few loads for one.")
+	for _, paragraph := range report.InWords(whole, metrics, run.Seed) {
+		fmt.Fprintf(w, "\n%s\n", english.Wrap(paragraph, resultsWidth))
+	}
+	fmt.Fprintln(w, "\n"+statisticsOf(statistic)+", with their 95 % interval; in parentheses the range, where there are too few loads for one.")
 	if report.OnVirtualClock(results) {
 		fmt.Fprintln(w, report.VirtualClock)
 		if err := printVersions(w, run); err != nil {

@@ -327,8 +327,8 @@ func TestBuiltinStudies(t *testing.T) {
 		if s.Name != name || s.Title == "" || s.Description == "" {
 			t.Errorf("built-in study %s calls itself %q, %q, %q", name, s.Name, s.Title, s.Description)
 		}
-		if name == "first-look" && (len(s.Cells(nil)) != 12 || s.Repeats != 3) {
-			t.Errorf("first-look has %d cells, %d repeats; want 12 and 3", len(s.Cells(nil)), s.Repeats)
+		if name == "first-look" && (len(s.Cells(nil)) != 12 || s.Repeats != 6) {
+			t.Errorf("first-look has %d cells, %d repeats; want 12 and 6", len(s.Cells(nil)), s.Repeats)
 		}
 	}
 }

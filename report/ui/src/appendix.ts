@@ -34,7 +34,7 @@ export function chapters(data: Data, left: HTMLElement): HTMLElement[] {
     ...meanings("What a strategy is", data.strategies),
     ...meanings("Which servers these are", data.servers),
     ...(data.dropped ? [el("p", {}, data.dropped)] : []),
-    ...(data.mediansOnly ? [el("p", {}, "This run has too many requests for one file: only the median load of each cell has a waterfall here. The store has them all.")] : []),
+    ...(data.mediansOnly ? [el("p", {}, "This run has too many requests for one file: only the median load of each cell has a waterfall here" + (data.omitted === undefined ? "" : `, and ${counted(data.omitted, "cell")} not even that`) + ". The store has them all.")] : []),
     el("h3", { id: "checks" }, "Checks made on every load"),
     el("p", {}, "A load that broke a rule is kept and marked invalid; it counts in no median. A late load is repeated."),
     checks(data),

@@ -46,6 +46,7 @@ export interface Data {
   reasons?: string[];
   words: string[];
   mediansOnly: boolean;
+  omitted?: number; // median loads without a waterfall, since there was no room
   dropped?: string;
 }
 
@@ -416,9 +417,21 @@ export function unpack(waterfall: Waterfall, words: string[]): Request[] {
   });
 }
 
-/** readData reads the text of a report's data. */
+/** readData reads the text of a report's data, in which summaries are packed. */
 export function readData(text: string): Data | { figure: Figure } | null {
-  return JSON.parse(text) as Data | { figure: Figure } | null;
+  const data = JSON.parse(text) as Data | { figure: Figure } | null;
+  if (data === null || "figure" in data) return data;
+  for (const cell of data.cells) cell.summaries = unpackSummaries(cell.summaries);
+  for (const point of (data.series ?? []).flatMap((s) => s.panels).flatMap((p) => p.lines).flatMap((l) => l.points)) point.summaries = unpackSummaries(point.summaries);
+  return data;
+}
+
+/** A packed summary has its fields in order, and only the first three if all values are equal (Summary.MarshalJSON in report/data.go). */
+type Packed = [n: number, interval: boolean, median: number, low?: number, high?: number, min?: number, max?: number, cv?: number];
+
+function unpackSummaries(packed: Record<string, Summary>): Record<string, Summary> {
+  const entries = Object.entries(packed as unknown as Record<string, Packed>);
+  return Object.fromEntries(entries.map(([name, [n, interval, median, low = median, high = median, min = median, max = median, cv = 0]]) => [name, { n, interval, median, low, high, min, max, cv }]));
 }
 
 /** at returns the element that an index in the data refers to. */

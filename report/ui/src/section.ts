@@ -90,7 +90,7 @@ function waterfalls(data: Data, section: Section): { element: HTMLElement; choos
   const withMedian = cells.filter((c) => data.loads[c.medianLoad]?.waterfall);
   const some = withMedian[0];
   if (some === undefined) {
-    return { element: el("p", { class: "facts" }, ["No load of this section left a record of its requests.", data.dropped].filter(Boolean).join(" ")), choose: () => {} };
+    return { element: el("p", { class: "facts" }, [data.omitted === undefined ? "No load of this section left a record of its requests." : "There was no room in this file for the waterfalls of this section; the store may have them.", data.dropped].filter(Boolean).join(" ")), choose: () => {} };
   }
   const requestsOf = (load: Load): Request[] => (load.waterfall ? unpack(load.waterfall, data.words) : []);
   const select = el("select", { onchange: () => list(Number(select.value)) }, ...cells.map((cell) => options(data, cell)));
