@@ -1,6 +1,6 @@
 // What the server of `wiretime ui` answers (package ui; docs/ui.md): the two change together. Times are ms unless their names say otherwise.
 
-import type { Data, Fact, Flow, FlowEvent } from "../data";
+import { withSummaries, type Data, type Fact, type Flow, type FlowEvent } from "../data";
 
 export interface State {
   version: string;
@@ -184,6 +184,9 @@ export async function ask<T>(path: string, options: { method?: string; body?: un
   if (!answer.ok) throw new Failure(answer.status, saidIn(body) ?? `The request ${path} failed with status ${answer.status}.`, body);
   return body as T;
 }
+
+/** askData asks for a report's data. */
+export const askData = async <D extends Data>(path: string, signal: AbortSignal): Promise<D> => withSummaries(await ask<D>(path, { signal }));
 
 function parsed(text: string): unknown {
   try {

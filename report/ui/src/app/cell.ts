@@ -5,7 +5,7 @@ import { drawn, el, scrolling, whenNear } from "../dom";
 import { flows } from "../flow";
 import { fixed, moment, scaled, scaleFor } from "../format";
 import { timelines } from "../timeline";
-import { ask, type CellPage } from "./api";
+import { askData, type CellPage } from "./api";
 import { outliers, type Far } from "./outliers";
 import { facts, sentence, type Context, type Page } from "./page";
 import { link } from "./route";
@@ -14,7 +14,7 @@ import { runCrumbs } from "./rundata";
 /** cellPage shows every load of a cell, those that do not count with their reasons, and what decided the median load. */
 export async function cellPage(context: Context, run = "", number = ""): Promise<Page> {
   const address = `/api/runs/${encodeURIComponent(run)}/cells/${encodeURIComponent(number)}`;
-  const page = await ask<CellPage>(address + "?light=1", { signal: context.signal });
+  const page = await askData<CellPage>(address + "?light=1", context.signal);
   const cell = at(page.cells, 0);
   const network = page.networks[0];
   const measured = page.metrics.filter((_, column) => page.loads.some((l) => l.values[column] != null));
@@ -120,7 +120,7 @@ function table(context: Context, page: CellPage, measured: Metric[]): HTMLElemen
 /** decided says what decided the median load, once the server has read its capture. */
 function decided(context: Context, address: string): HTMLElement {
   const box = el("section", { "aria-busy": "true" }, el("h2", {}, "The median load"), el("p", { class: "facts" }, "Reading its capture …"));
-  void ask<CellPage>(address, { signal: context.signal }).then((page) => {
+  void askData<CellPage>(address, context.signal).then((page) => {
     const section = at(page.sections, 0);
     const median = page.loads[at(page.cells, 0).medianLoad];
     const parts = [criticalPaths(page, section), flows(page, section), median?.timeline === undefined ? null : timelines(page, section)].filter((p) => p !== null);

@@ -1,5 +1,5 @@
 import { criticalPaths } from "../critical";
-import { at, unpack, type Cell } from "../data";
+import { at, unpack, withSummaries, type Cell } from "../data";
 import { el, scrolling, whenNear } from "../dom";
 import { fixed, resourceName, scaled, scaleFor } from "../format";
 import { glance } from "../glance";
@@ -24,7 +24,7 @@ interface Compared {
 /** comparePage shows two loads on one axis, and what differs between them. */
 export async function comparePage(context: Context, a = "", b = ""): Promise<Page> {
   const both = await ask<Compared>(`/api/compare?${new URLSearchParams({ a, b }).toString()}`, { signal: context.signal });
-  const pages: [LoadPage, LoadPage] = [both.a, both.b];
+  const pages: [LoadPage, LoadPage] = [withSummaries(both.a), withSummaries(both.b)];
   const names = namesOf(both);
   return {
     title: `${a} beside ${b}`,

@@ -6,7 +6,7 @@ import { requestList, type Extra } from "../requests";
 import { phaseLegend } from "../section";
 import { timelines } from "../timeline";
 import * as tooltip from "../tooltip";
-import { ask, type Connections, type LoadPage } from "./api";
+import { ask, askData, type Connections, type LoadPage } from "./api";
 import { compareWith } from "./comparewith";
 import { connectionViews } from "./connections";
 import { criticalLane, packetLanes, stepsOf } from "./lanes";
@@ -18,7 +18,7 @@ import { withCells } from "./wrap";
 
 /** loadPage shows all that is known of one load. */
 export async function loadPage(context: Context, id = ""): Promise<Page> {
-  const page = await ask<LoadPage>(`/api/loads/${encodeURIComponent(id)}`, { signal: context.signal });
+  const page = await askData<LoadPage>(`/api/loads/${encodeURIComponent(id)}`, context.signal);
   const [load, cell] = [at(page.loads, 0), at(page.cells, 0)];
   const { previous, next, axes, started, wall, seed, programs } = page.load;
   return {
