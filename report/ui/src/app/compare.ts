@@ -106,6 +106,7 @@ function requests({ a, b }: Compared, names: [string, string]): HTMLElement[] {
   const [left, right] = [at(a.loads, 0).waterfall, at(b.loads, 0).waterfall];
   if (left === undefined || right === undefined) return [];
   const all = changes(unpack(left, a.words), unpack(right, b.words));
+  if (all.every((c) => c.only !== null)) return [el("p", { class: "facts" }, "The two loads have no resource in common: they are not compared resource by resource.")];
   const ms = (value: number | null): string => (value === null ? "–" : fixed(value, 1));
   const words = (c: Change): string => [
     c.priority === null ? "" : `priority ${c.priority.join(" | ")}`, c.protocol === null ? "" : `protocol ${c.protocol.join(" | ")}`, c.bytes === null || c.bytes === 0 ? "" : `${signed(c.bytes, (v) => fixed(v, 0))} B`,

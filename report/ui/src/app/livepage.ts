@@ -10,7 +10,7 @@ export async function livePage(context: Context, run = ""): Promise<Page> {
   const { runs } = await ask<{ runs: RunLine[] }>("/api/runs", { signal: context.signal });
   const line = runs.find((r) => String(r.id) === run);
   const progress = el("div", { class: "progress" });
-  const controls = el("div", { class: "controls screen" });
+  const controls = el("div", { class: "stop-go screen" });
   const last = el("div");
   let over = false; // it was seen to be under way
   context.live.on("progress", (data) => {
