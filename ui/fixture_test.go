@@ -215,6 +215,12 @@ func serve(t testing.TB, dir, studies string) *live {
 		Parse: func(name string, text []byte) (*study.Study, error) {
 			return studyfile.Parse(name, text, studyfile.Vocabulary{Protocols: protocols, Loaders: []string{"chromium"}, SiteKnown: func(string) error { return nil }, Metrics: map[string]string{"onload": "ms"}})
 		},
+		Difference: func(_ *store.Store, a, b store.Load) (any, error) {
+			if a.Artefacts == "" || b.Artefacts == "" {
+				return nil, errors.New("one has no files")
+			}
+			return b.Values["onload"] - a.Values["onload"], nil
+		},
 		Papers: func(string) (any, error) { return []string{"a paper"}, nil },
 	})
 	l, err := Listen("127.0.0.1:0")

@@ -233,34 +233,15 @@ func (s *Server) compare(r *http.Request) (any, error) {
 		if answer.B, err = s.describe(st, b); err != nil {
 			return nil, err
 		}
-		if answer.Reason = s.whyNot(answer.A, answer.B); answer.Reason != "" {
-			return answer, nil
-		}
 		var loads [2]store.Load
 		for i, id := range []string{a, b} {
 			if loads[i], err = st.Load(id); err != nil {
 				return nil, err
 			}
 		}
-		if answer.Difference, err = s.Difference(loads[0], loads[1]); err != nil {
+		if answer.Difference, err = s.Difference(st, loads[0], loads[1]); err != nil {
 			answer.Reason = err.Error()
 		}
 		return answer, nil
 	})
-}
-
-// whyNot says why the difference of two loads cannot be attributed.
-func (s *Server) whyNot(a, b *loadAnswer) string {
-	if s.Difference == nil {
-		return "this program cannot say why two loads differ"
-	}
-	for _, of := range []*loadAnswer{a, b} {
-		switch load := of.Load; {
-		case load.Return != "":
-			return fmt.Sprintf("the artefacts of load %s were dropped; %s", load.ID, load.Return)
-		case of.Path == nil:
-			return fmt.Sprintf("load %s has no critical path", load.ID)
-		}
-	}
-	return ""
 }

@@ -148,6 +148,25 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+func TestCompare(t *testing.T) {
+	p := shopServed(t)
+	for _, c := range []struct {
+		a, b       string
+		difference float64
+		reason     string
+	}{{"r1-0000-a1", "r1-0001-a1", 20, ""}, {"r1-0001-a1", "r1-0000-a1", -20, ""}, {"r1-0000-a1", "r1-0004-a1", 0, "one has no files"}} {
+		var got struct {
+			A, B       struct{ Load loadFacts }
+			Difference float64
+			Reason     string
+		}
+		p.get("/api/compare?a="+c.a+"&b="+c.b, &got)
+		if got.A.Load.ID != c.a || got.B.Load.ID != c.b || got.Difference != c.difference || got.Reason != c.reason {
+			t.Errorf("%s and %s are %+v", c.a, c.b, got)
+		}
+	}
+}
+
 // TestFiles: what a load left leaves the server as files, never as pages.
 func TestFiles(t *testing.T) {
 	p := shopServed(t)

@@ -47,8 +47,8 @@ type Config struct {
 	Parse func(name string, text []byte) (*study.Study, error)
 	// Papers returns the catalogue of papers with the verdicts of a store, as `wiretime papers --json` prints it.
 	Papers func(store string) (any, error)
-	// Difference says why two loads differ; nil where nothing can.
-	Difference func(a, b store.Load) (any, error)
+	// Difference says why two loads differ; its error says why that cannot be said.
+	Difference func(st *store.Store, a, b store.Load) (any, error)
 }
 
 // Server serves the page and its data. Use New.

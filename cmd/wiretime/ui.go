@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wiretime/capture"
+	"wiretime/difference"
 	"wiretime/lab"
 	"wiretime/report"
 	"wiretime/runner"
@@ -79,7 +80,8 @@ func serveUI(o uiOptions) error {
 		Store: o.store, Studies: o.studies, Version: runner.Version(), Token: token, Program: []string{program},
 		Files:   report.Files{HAR: readHAR, Paths: criticalPaths, Stream: readStream, Connections: readConnections},
 		Packets: readPackets, Began: loadBegan, Return: comeBack,
-		Parse: func(name string, text []byte) (*study.Study, error) { return parseStudy(name, text, library) },
+		Parse:      func(name string, text []byte) (*study.Study, error) { return parseStudy(name, text, library) },
+		Difference: differenceOf,
 		Papers: func(store string) (any, error) {
 			contents, err := builtinContents()
 			if err != nil {
@@ -104,6 +106,26 @@ func serveUI(o uiOptions) error {
 		}
 	}
 	return server.Serve(ctx, listener)
+}
+
+// differenceOf says why two loads differ, as `wiretime explain A B --json` does.
+func differenceOf(st *store.Store, a, b store.Load) (any, error) {
+	var sides [2]*side
+	for i, l := range []store.Load{a, b} {
+		var err error
+		if sides[i], err = (sideName{dir: st.Dir(), load: l.ID}).readLoad(st); err != nil {
+			return nil, err
+		}
+	}
+	d, err := difference.Between(sides[0].loads, sides[1].loads, 1)
+	if err != nil {
+		return nil, err
+	}
+	nameA, nameB := sideNames(sides[0], sides[1])
+	return struct {
+		Sentence string `json:"sentence"`
+		*difference.Difference
+	}{d.Sentence(nameA, nameB), d}, nil
 }
 
 // readPackets reads a load's capture; nil if there is none. A load on the live clock has packets of this machine's end alone, if any.
