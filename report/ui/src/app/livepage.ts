@@ -46,10 +46,13 @@ function standing(p: Progress): HTMLElement[] {
   ];
 }
 
+/** storedCommands is the flag that a run asks for if the store's study runs commands that this user has not run before. */
+const storedCommands = "--run-stored-commands";
+
 function controlsOf(context: Context, state: State, run: string): (Node | string)[] {
-  const act = (path: string, said: string) => async (): Promise<void> => {
+  const act = (path: string, said: string, body: object = {}) => async (): Promise<void> => {
     try {
-      await ask(path, { method: "POST", body: {} });
+      await ask(path, { method: "POST", body });
       context.say(said);
     } catch (error) {
       context.say(sentence(error), true);
@@ -63,6 +66,7 @@ function controlsOf(context: Context, state: State, run: string): (Node | string
     parts.push(button("Resume", act("/api/run/resume", "The run goes on.")));
   }
   const words = state.running?.said ?? (state.running === undefined && state.last !== undefined && state.last.code !== 0 ? state.last.said : undefined);
+  if (state.running === undefined && words?.includes(storedCommands) === true && state.controls) parts.push(button("Run these commands, and resume", act("/api/run/resume", "The run goes on.", { storedCommands: true })));
   if (words !== undefined && words !== "") parts.push(scrolling("What the run says", el("pre", {}, words)));
   return parts;
 }
