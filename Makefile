@@ -8,6 +8,7 @@
 # make lighthouse has Lighthouse judge the accessibility of the report
 # make studies measures the studies that README.md and docs show, and writes their tables and pictures;
 #             STUDY=NAME does so for one of them, STUDY=-list lists them. It can be interrupted, and goes on
+# make ui-pictures takes the pictures of docs/ui.md
 
 export CGO_ENABLED = 0
 # Tools and fetched files stay in here; deleting it is harmless.
