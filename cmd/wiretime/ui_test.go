@@ -106,12 +106,21 @@ type uiState struct {
 	Running *struct {
 		Own, Stopping bool
 	}
-	Resumable *struct{ Done, Planned int }
-	Last      *struct {
-		Code int
-		Said string
+	Resumable     *struct{ Done, Planned int }
+	Last          json.RawMessage // of a state: how the last run of the server ended
+	Done, Planned int             // of progress
+}
+
+// last returns how the last run of the server ended.
+func (s uiState) last(t *testing.T) (last struct {
+	Code int
+	Said string
+}) {
+	t.Helper()
+	if err := json.Unmarshal(s.Last, &last); err != nil {
+		t.Fatalf("no run has ended: %v", err)
 	}
-	Done, Planned int // of progress
+	return last
 }
 
 // until reads events until one of that name tells enough.
@@ -157,8 +166,8 @@ func TestUIRuns(t *testing.T) {
 	p.ask("POST", "/api/run", `{"file": "small.yaml"}`, 409, nil)
 	p.ask("POST", "/api/run/stop", `{}`, 202, nil)
 	stopped := p.until("state", "a run that was stopped", func(s uiState) bool { return s.Running == nil })
-	if stopped.Last == nil || stopped.Last.Code != exitInterrupted || !strings.Contains(stopped.Last.Said, "was interrupted") || stopped.Resumable == nil || stopped.Resumable.Done == 0 {
-		t.Fatalf("the run that was stopped is %+v, %+v, %+v", stopped, stopped.Last, stopped.Resumable)
+	if last := stopped.last(t); last.Code != exitInterrupted || !strings.Contains(last.Said, "was interrupted") || stopped.Resumable == nil || stopped.Resumable.Done == 0 {
+		t.Fatalf("the run that was stopped is %+v, %+v", last, stopped.Resumable)
 	}
 
 	other := u.begin(t, "run", "--resume", "--store", dir)
