@@ -53,7 +53,7 @@ var (
 var pictures = []picture{
 	{"ui-overview.png", "#/runs/1", screen, 1150, `document.querySelector(".overview svg") !== null`},
 	{"ui-load.png", "#/loads/r1-0007-a1", dark, 1120, `document.querySelectorAll("tr.lane svg").length === 3`},
-	{"ui-compare.png", "#/compare/r1-0007-a1/r1-0008-a1", screen, 1150, `document.querySelectorAll("svg.glance").length === 2`},
+	{"ui-compare.png", "#/compare/r1-0007-a1/r1-0000-a1", screen, 1150, `document.querySelectorAll("svg.glance").length === 2`},
 	{"ui-phone.png", "#/runs/1/cells/1", phone, 844, `document.querySelector(".distribution svg") !== null`},
 	{"ui-print.png", "#/runs/1", paper, 1123, `document.querySelector(".overview svg") !== null`},
 }

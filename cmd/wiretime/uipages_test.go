@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/csv"
 	"encoding/xml"
@@ -9,11 +8,8 @@ import (
 	"image/png"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"wiretime/loader/chromium"
@@ -57,12 +53,13 @@ func TestPages(t *testing.T) {
 	}
 	u := self(t)
 	u.addKernel(t)
-	u.write(t, "studies/visited.yaml", visitedStudy)
+	u.write(t, "visited.yaml", visitedStudy)
 	u.write(t, "streams.yaml", visitedStream)
 	if got := u.run(t, "run", "streams.yaml", "--store", "kept"); got.code != 0 {
 		t.Fatalf("run the streams: exit code %d: %s", got.code, got.errors)
 	}
-	v := &visitor{T: t, address: u.serveUI(t, "--store", "kept", "--studies", "studies")}
+	server := u.serveUI(t, "kept")
+	v := &visitor{T: t}
 	if v.Reader, err = reader.Open(t.Context(), program, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +69,7 @@ func TestPages(t *testing.T) {
 		}
 	})
 	v.check(v.Set(t.Context(), reader.Look{Width: 1280, Height: 900}))
-	v.check(v.Open(t.Context(), v.address))
+	v.check(v.Open(t.Context(), server.address+"/?token="+server.token))
 
 	v.step("the runs of the store", func() {
 		v.sees("watched")
@@ -91,7 +88,7 @@ func TestPages(t *testing.T) {
 		v.types(`value.replace("h2", "htp2")`)
 		v.sees(`unknown protocol "htp2"`)
 		v.until(`document.querySelector(".marks mark").textContent === "htp2" && document.querySelector("textarea").getAttribute("aria-invalid") === "true"`)
-		v.press("Line 6, column 26")
+		v.press("Line 7, column 26")
 		v.until(`document.activeElement.tagName === "TEXTAREA" && document.activeElement.value.slice(document.activeElement.selectionStart).startsWith("htp2")`)
 	})
 	v.step("a study that is saved", func() {
@@ -99,15 +96,15 @@ func TestPages(t *testing.T) {
 		v.sees("Save it first.")
 		v.press("Save")
 		v.sees("visited.yaml is saved.")
-		if text, err := os.ReadFile(filepath.Join(u.home, "studies/visited.yaml")); err != nil || !strings.Contains(string(text), "the faster one") {
+		if text, err := os.ReadFile(filepath.Join(u.home, "visited.yaml")); err != nil || !strings.Contains(string(text), "the faster one") {
 			t.Errorf("the file holds %s, error %v", text, err)
 		}
 	})
 	v.step("a study file that another program changes", func() {
-		u.write(t, "studies/visited.yaml", visitedStudy+"# from outside\n")
+		u.write(t, "visited.yaml", visitedStudy+"# from outside\n")
 		v.until(`document.querySelector("textarea").value.includes("# from outside")`)
 		v.types(`value + "# mine\n"`)
-		u.write(t, "studies/visited.yaml", visitedStudy)
+		u.write(t, "visited.yaml", visitedStudy)
 		v.sees("visited.yaml was changed by another program.")
 		v.press("Show what the file holds")
 		v.until(`!document.querySelector("textarea").value.includes("# mine")`)
@@ -184,7 +181,6 @@ func TestPages(t *testing.T) {
 type visitor struct {
 	*testing.T
 	*reader.Reader
-	address string
 }
 
 // step does one thing; what goes wrong in the page fails it.
@@ -240,37 +236,6 @@ func (v *visitor) saved() string {
 	path, err := v.Saved(v.Context())
 	v.check(err)
 	return path
-}
-
-// serveUI starts wiretime ui and returns its address.
-func (u user) serveUI(t *testing.T, args ...string) string {
-	t.Helper()
-	c := u.command(t.Context(), append([]string{"ui", "--listen", "127.0.0.1:0"}, args...)...)
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var said bytes.Buffer
-	c.Stderr = &said
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGINT) }
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = c.Process.Signal(syscall.SIGINT)
-		if exit := (*exec.ExitError)(nil); errors.As(c.Wait(), &exit) && exit.ExitCode() != exitInterrupted {
-			t.Errorf("wiretime ui ended with exit code %d: %s", exit.ExitCode(), &said)
-		}
-	})
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if address := regexp.MustCompile(`http://\S+`).FindString(lines.Text()); address != "" {
-			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return address
-		}
-	}
-	t.Fatalf("wiretime ui printed no address: %s", &said)
-	return ""
 }
 
 // isDrawing checks that a file is a drawing with words that needs nothing else.

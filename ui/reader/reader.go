@@ -147,7 +147,7 @@ func (r *Reader) Eval(ctx context.Context, expression string, result any) error 
 
 // Until waits until an expression is true in the page, which is looked at whenever the browser draws a frame.
 func (r *Reader) Until(ctx context.Context, expression string) error {
-	if err := r.Eval(ctx, `new Promise((done) => { const look = () => { if (`+expression+`) done(true); else requestAnimationFrame(look); }; look(); })`, nil); err != nil {
+	if err := r.Eval(ctx, `new Promise((done) => { const look = () => { if (document.body !== null && (`+expression+`)) done(true); else requestAnimationFrame(look); }; look(); })`, nil); err != nil {
 		var shown string
 		_ = r.Eval(ctx, `location.hash + "\n" + document.body.innerText.slice(0, 2000)`, &shown) // the first error counts
 		return fmt.Errorf("wait until %s: %w; the page shows %s", expression, err, shown)
