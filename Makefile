@@ -8,6 +8,7 @@
 # make lighthouse has Lighthouse judge the accessibility of the report
 # make studies measures the studies that README.md and docs show, and writes their tables and pictures;
 #             STUDY=NAME does so for one of them, STUDY=-list lists them. It can be interrupted, and goes on
+# make ui-pictures takes the pictures of docs/ui.md
 
 export CGO_ENABLED = 0
 # Tools and fetched files stay in here; deleting it is harmless.
@@ -15,6 +16,8 @@ CACHE := $(CURDIR)/.cache
 LINT_VERSION := v2.15.0
 LINT := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
 UI := report/ui/dist/index.html
+# The pages of wiretime ui; they are built together with the report's.
+APP := ui/dist
 # The clock of make run, and where its results go: each has a store of its own.
 CLOCK := virtual
 STORE := $(if $(filter real,$(CLOCK)),results-real,results)
@@ -26,7 +29,7 @@ SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 REVISION := $(shell printf '%-13s' "$$(git describe --always --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
-.PHONY: lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table studies $(SETUP)
+.PHONY: lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table studies ui-pictures $(SETUP)
 
 run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
@@ -106,6 +109,9 @@ readme-table: $(SETUP)
 	scripts/readme-table
 
 STUDY :=
+ui-pictures: build
+	go run ./cmd/uipictures
+
 studies: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) virtual
 	go run ./cmd/studies $(STUDY)
@@ -129,9 +135,11 @@ build: $(UI)
 	@echo "== Building bin/wiretime"
 	$(BUILD) -o bin/wiretime ./cmd/wiretime
 
-$(UI): $(shell find report/ui/src -type f) report/ui/index.html report/ui/package-lock.json
-	@echo "== Building the report's page (npm packages go to report/ui/node_modules)"
-	cd report/ui && npm ci --no-audit --no-fund && npm run build -- --outDir dist.new
+$(UI): $(shell find report/ui/src -type f) $(wildcard report/ui/*.html report/ui/*.config.ts) report/ui/package-lock.json
+	@echo "== Building the pages of the report and of wiretime ui (npm packages go to report/ui/node_modules)"
+	cd report/ui && npm ci --no-audit --no-fund && npm run build
+	mv report/ui/dist.new/app/app.html $(APP)/index.html
+	mv report/ui/dist.new/app/app.js report/ui/dist.new/app/app.css $(APP)
 	mv report/ui/dist.new/index.html $(UI)
 	rm -r report/ui/dist.new
 
@@ -159,4 +167,4 @@ prerequisites:
 		{ echo "make: this is Node.js $$(node --version): install 20.19 or newer" >&2; exit 3; }
 
 clean:
-	rm -rf bin report/ui/dist/index.html
+	rm -rf bin $(UI) $(APP)/*

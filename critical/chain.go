@@ -70,6 +70,14 @@ func (r *resource) connected() (int64, bool) {
 	return r.phases[atSSL].to, r.phases[atConnect].from < r.phases[atSSL].to
 }
 
+// urgencies are the priorities of the developer tools' Network domain, which HARs name.
+var urgencies = map[string]int{"VeryLow": 1, "Low": 2, "Medium": 3, "High": 4, "VeryHigh": 5}
+
+// urgency returns the resource's last priority, from 1 to 5; 0 if the HAR has none.
+func (r *resource) urgency() int {
+	return urgencies[cmp.Or(r.entry.Priority, r.entry.InitialPriority)]
+}
+
 func (r *resource) isHTTP1() bool {
 	name := cmp.Or(r.entry.Protocol, r.entry.Response.HTTPVersion)
 	return strings.HasPrefix(strings.ToLower(name), "http/1")

@@ -33,8 +33,10 @@ func FuzzFind(f *testing.F) {
 			return
 		}
 		packets, _ := capture.ReadPcapng(bytes.NewReader(file))
-		for _, p := range Find(&evidence.Evidence{HAR: h, Packets: packets}) {
+		breakdowns := BreakDown(&evidence.Evidence{HAR: h, Packets: packets})
+		for i, p := range Find(&evidence.Evidence{HAR: h, Packets: packets}) {
 			checkWhole(t, p)
+			checkBreakdown(t, p, breakdowns[i])
 		}
 	})
 }
@@ -93,8 +95,9 @@ func TestAnyLoad(t *testing.T) {
 			e.ResourceType = []string{"image", "script", "fetch"}[random.IntN(3)]
 			e.FromCache = []string{"", "", "", "disk"}[random.IntN(4)]
 			e.Response.RedirectURL = []string{"", "", "/a"}[random.IntN(3)]
+			e.Priority = []string{"", "Low", "High"}[random.IntN(3)]
 		}
-		s.path(t)
+		s.breakdown(t)
 	}
 }
 
@@ -105,5 +108,5 @@ func TestAbsurdTimes(t *testing.T) {
 	s.har.Log.Entries[1].Started = time.Time{}
 	s.packets.Records[0].Time = -1 << 63
 	s.packets.Records[3].Time = 1<<63 - 1
-	s.path(t)
+	s.breakdown(t)
 }

@@ -1,6 +1,7 @@
 package critical
 
 import (
+	"iter"
 	"net/url"
 	"slices"
 	"sort"
@@ -14,21 +15,51 @@ type ledger struct {
 	exchanges map[*resource]*exchange
 }
 
+// account says how the time of a link is split. With neither view nor setUp it is one step.
+type account struct {
+	step  Step
+	span  span    // ns since the Unix epoch
+	view  *view   // from the sending of the request on
+	setUp *setUp  // before
+	cuts  []int64 // where the kind may change, in ns since the Unix epoch
+}
+
+// kind returns what the link's time was spent on at a moment, in ns since the Unix epoch.
+func (a *account) kind(at int64) Kind {
+	switch {
+	case a.view != nil:
+		return a.view.kind(at)
+	case a.setUp != nil:
+		return a.setUp.kind(at)
+	}
+	return a.step.Kind
+}
+
 // explain splits a link of the chain into steps, each of one kind.
 func (l *ledger) explain(k link) []Step {
-	step := Step{From: k.from, To: k.to, Phase: k.phase, Kind: Client, Seen: true}
+	a := l.account(k)
+	if a.view == nil && a.setUp == nil {
+		return []Step{a.step}
+	}
+	return split(a.step, a.span, l.epoch, a.cuts, a.kind)
+}
+
+func (l *ledger) account(k link) account {
+	a := account{
+		step: Step{From: k.from, To: k.to, Phase: k.phase, Kind: Client, Seen: true},
+		span: span{l.epoch + k.from, l.epoch + k.to},
+	}
 	if k.resource == nil {
-		return []Step{step}
+		return a
 	}
-	step.URL = shortened(k.resource.url)
+	a.step.URL = shortened(k.resource.url)
 	if k.phase == ClientPhase || k.resource.entry.FromCache != "" {
-		return []Step{step}
+		return a
 	}
-	s := span{l.epoch + k.from, l.epoch + k.to}
 	x := l.exchanges[k.resource]
 	switch k.phase {
 	case Blocked, DNS, Connect, SSL:
-		u := setUp{otherwise: SetUp}
+		u := &setUp{otherwise: SetUp}
 		lookUp := l.traffic.names[host(k.resource.url)]
 		if lookUp != nil {
 			u.add(lookUp)
@@ -42,15 +73,17 @@ func (l *ledger) explain(k link) []Step {
 				u.addOthers(l.traffic.attempts[x.connection.flow.Destination], x.connection)
 			}
 		}
-		step.Seen = k.phase == Blocked || x != nil || k.phase == DNS && lookUp != nil
-		return split(step, s, l.epoch, u.cuts(s), u.kind)
+		a.step.Seen = k.phase == Blocked || x != nil || k.phase == DNS && lookUp != nil
+		a.setUp, a.cuts = u, u.cuts(a.span)
+		return a
 	}
 	if x == nil {
-		step.Seen, step.Kind = false, guess(k.phase)
-		return []Step{step}
+		a.step.Seen, a.step.Kind = false, guess(k.phase)
+		return a
 	}
-	v := x.view()
-	return split(step, s, l.epoch, v.cuts(s), v.kind)
+	a.view = x.view()
+	a.cuts = a.view.cuts(a.span)
+	return a
 }
 
 // guess returns the kind that a phase's name suggests.
@@ -75,15 +108,26 @@ func host(address string) string {
 // split cuts a step where its kind may change. All times but the step's are ns
 // since the Unix epoch.
 func split(step Step, s span, epoch int64, cuts []int64, kind func(at int64) Kind) []Step {
-	cuts = append(slices.DeleteFunc(cuts, func(c int64) bool { return c <= s.from || c >= s.to }), s.from, s.to)
-	slices.Sort(cuts)
-	cuts = slices.Compact(cuts)
 	var steps []Step
-	for i, from := range cuts[:len(cuts)-1] {
-		step.From, step.To, step.Kind = from-epoch, cuts[i+1]-epoch, kind(from)
+	for at := range pieces(s, cuts) {
+		step.From, step.To, step.Kind = at.from-epoch, at.to-epoch, kind(at.from)
 		steps = append(steps, step)
 	}
 	return merged(steps)
+}
+
+// pieces cuts a span. It changes the order of cuts.
+func pieces(s span, cuts []int64) iter.Seq[span] {
+	cuts = append(slices.DeleteFunc(cuts, func(c int64) bool { return c <= s.from || c >= s.to }), s.from, s.to)
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	return func(yield func(span) bool) {
+		for i, from := range cuts[:len(cuts)-1] {
+			if !yield(span{from, cuts[i+1]}) {
+				return
+			}
+		}
+	}
 }
 
 // view is an exchange on its way through the network, seen from the waiting ends:

@@ -117,26 +117,31 @@ func (p *Path) MarshalJSON() ([]byte, error) {
 // phases. Errors in the HAR or in the packets are no failure: time that cannot be
 // explained is the client's.
 func Find(e *evidence.Evidence) []*Path {
-	h := e.HAR
-	if h == nil {
-		return nil
-	}
 	var paths []*Path
-	chains := newChains(h)
-	traffic := readTraffic(e)
-	exchanges := traffic.match(chains)
-	for _, c := range chains {
+	eachPage(e, func(c *chain, l *ledger) {
 		p := &Path{Page: c.page.ID, OnLoad: c.onLoad}
-		ledger := ledger{traffic: traffic, epoch: c.page.Started.UnixNano(), exchanges: exchanges}
 		for _, link := range c.walk() {
-			steps := ledger.explain(link)
+			steps := l.explain(link)
 			p.Steps = append(p.Steps, steps...)
-			p.Late += ledger.late(link, steps)
+			p.Late += l.late(link, steps)
 		}
 		p.Steps = merged(p.Steps)
 		paths = append(paths, p)
-	}
+	})
 	return paths
+}
+
+// eachPage calls f with the pages that have an onLoad, in their order.
+func eachPage(e *evidence.Evidence, f func(*chain, *ledger)) {
+	if e.HAR == nil {
+		return
+	}
+	chains := newChains(e.HAR)
+	traffic := readTraffic(e)
+	exchanges := traffic.match(chains)
+	for _, c := range chains {
+		f(c, &ledger{traffic: traffic, epoch: c.page.Started.UnixNano(), exchanges: exchanges})
+	}
 }
 
 // merged sorts steps and joins neighbours that are alike.

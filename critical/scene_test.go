@@ -91,6 +91,31 @@ func checkWhole(t *testing.T, p *Path) {
 	}
 }
 
+// breakdown breaks the scene's path down, and checks that it is the path that Find finds.
+func (s *scene) breakdown(t *testing.T) *Breakdown {
+	t.Helper()
+	all := BreakDown(&evidence.Evidence{HAR: &s.har, Packets: &s.packets})
+	if len(all) != 1 {
+		t.Fatalf("%d breakdowns, want 1", len(all))
+	}
+	checkBreakdown(t, s.path(t), all[0])
+	return all[0]
+}
+
+func checkBreakdown(t *testing.T, p *Path, b *Breakdown) {
+	t.Helper()
+	var sums [kinds]int64
+	for _, s := range b.Shares {
+		if s.Time <= 0 || s.Octets < 0 {
+			t.Errorf("share %+v", s)
+		}
+		sums[s.Kind] += s.Time
+	}
+	if b.OnLoad != p.OnLoad || sums != p.Sums() {
+		t.Errorf("the breakdown has %v of %d ns, the path %v of %d ns", sums, b.OnLoad, p.Sums(), p.OnLoad)
+	}
+}
+
 func at(ms float64) int64 { return epoch + int64(ms*1e6) }
 
 // tcp returns a TCP segment. Its sequence numbers wrap soon.

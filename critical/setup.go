@@ -10,13 +10,20 @@ import (
 // setUp is what a resource waits for before it is sent: a DNS look-up and a
 // connection. Octets of these may be missing while they are being opened.
 type setUp struct {
-	otherwise Kind     // while none is being opened
-	opening   [][]span // each joined: a look-up or connection was being opened
-	lost      [][]span // each joined: octets of it were missing meanwhile
+	otherwise Kind        // while none is being opened
+	lookUp    *connection // or nil
+	dial      *connection // that the resource used, or nil
+	opening   [][]span    // each joined: a look-up or connection was being opened
+	lost      [][]span    // each joined: octets of it were missing meanwhile
 }
 
 // add adds the look-up or connection that the resource used.
 func (u *setUp) add(c *connection) {
+	if c.isLookUp() {
+		u.lookUp = c
+	} else {
+		u.dial = c
+	}
 	u.opening, u.lost = append(u.opening, []span{c.opening}), append(u.lost, c.lost)
 }
 

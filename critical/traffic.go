@@ -29,6 +29,7 @@ type packet struct {
 	line      *line
 	direction direction
 	headers   capture.Headers
+	length    int // octets at the IP layer
 	sent      int64
 	lost      bool
 	arrived   int64 // or never
@@ -177,7 +178,7 @@ func (t *traffic) readPackets(sightings []evidence.Sighting) []*line {
 		}
 		p := &all[len(t.packets)]
 		*p = packet{
-			line: l, direction: down, headers: r.Headers, sent: r.Time, lost: r.Dropped(),
+			line: l, direction: down, headers: r.Headers, length: max(r.Length, len(r.Data)), sent: r.Time, lost: r.Dropped(),
 			arrived: never, begins: never, served: never,
 		}
 		if r.AtClient {

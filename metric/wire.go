@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"wiretime/capture"
 	"wiretime/evidence"
 	"wiretime/study"
 )
@@ -109,32 +108,8 @@ var retransmissions = Metric{
 // countRetransmissions counts the TCP segments that repeat octets.
 func countRetransmissions(ev *evidence.Evidence) (float64, bool) {
 	n := 0
-	senders := map[capture.Flow]*sender{}
-	for _, p := range ev.Sightings() {
-		if p.Inbound || p.Flow.Protocol != capture.TCP {
-			continue
-		}
-		s := senders[p.Flow]
-		if p.Flags.Has(capture.SYN) {
-			if s != nil && uint32(s.start) == p.Sequence {
-				n++
-			} else {
-				senders[p.Flow] = newSender(p.Sequence)
-			}
-			continue
-		}
-		if s == nil {
-			s = newSender(p.Sequence - 1)
-			senders[p.Flow] = s
-		}
-		if p.PayloadLength == 0 {
-			continue
-		}
-		first := s.number(p.Sequence)
-		if first < s.next {
-			n++
-		}
-		s.next = max(s.next, first+int64(p.PayloadLength))
+	for range ev.Repeated() {
+		n++
 	}
 	return float64(n), ev.Packets != nil
 }

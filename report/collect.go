@@ -25,82 +25,107 @@ type collector struct {
 	data   Data
 	files  Files
 	values []map[string][]float64 // by cell, then metric: of the valid loads
+
+	run     store.Run
+	metrics []study.Metric
+	whole   []store.Result // one for each cell of the run
+	results []store.Result // likewise, with the loads of sessions pooled
+	at      map[string]int // the index of the result that has a cell's loads, by the cell's key
+	axes    Axes
 }
 
 func (c *collector) collect(st *store.Store, id int64) error {
-	run, err := st.Run(id)
-	if err != nil {
-		return err
-	}
 	whole, loads, err := st.ResultsAndLoads(id)
 	if err != nil {
 		return err
 	}
-	results, at := Pooled(whole)
-	metrics, err := st.Metrics(id)
+	if err := c.begin(st, id, whole); err != nil {
+		return err
+	}
+	c.data.loads = loads
+	c.addCells(c.results)
+	c.addLoads()
+	var failed []string
+	for _, l := range loads {
+		if l.Validity == store.Failed {
+			failed = append(failed, l.Reason)
+		}
+	}
+	if err := c.compare(st, failed); err != nil {
+		return err
+	}
+	return c.addFiles()
+}
+
+// begin reads what is known of a run besides its cells and loads. whole has a result for each of its cells.
+func (c *collector) begin(st *store.Store, id int64, whole []store.Result) error {
+	run, err := st.Run(id)
 	if err != nil {
+		return err
+	}
+	c.run, c.whole = run, whole
+	c.results, c.at = Pooled(whole)
+	if c.metrics, err = st.Metrics(id); err != nil {
 		return err
 	}
 	environment, err := describeEnvironment(run.Environment)
 	if err != nil {
 		return err
 	}
-	axes := AxesOf(results)
-	servers, err := axes.describeServers(results, run.Environment)
+	c.axes = AxesOf(c.results)
+	servers, err := c.axes.describeServers(c.results, run.Environment)
 	if err != nil {
 		return err
 	}
 	c.data = Data{
 		Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Run: run.ID,
 		Started: run.Started, Finished: run.Finished, Version: run.Version,
-		Counts:      countsOf(results),
-		Checks:      axes.kind().checks(axes),
-		Gaps:        Gaps(results),
+		Checks:      c.axes.kind().checks(c.axes),
 		Quick:       run.Quick(),
 		Environment: environment,
-		Compared:    axes.Compared(), Same: axes.same(results), Visits: axes.describeVisits(results), Strategies: axes.describeStrategies(results), Servers: servers,
+		Compared:    c.axes.Compared(), Same: c.axes.same(c.results), Visits: c.axes.describeVisits(c.results), Strategies: c.axes.describeStrategies(c.results), Servers: servers,
 		Metrics: []Metric{}, Networks: []Network{}, Cells: []Cell{}, Sections: []Section{}, Loads: []Load{},
-		loads: loads,
 	}
-	for _, m := range metrics {
+	for _, m := range c.metrics {
 		c.data.Metrics = append(c.data.Metrics, Metric{
 			Name: m.Name, Title: m.Title, Unit: m.Unit, Definition: m.Definition,
 			Ranked: m.Unit == "ms" && !aboutTheLab(m.Name),
 		})
 	}
-	c.addCells(results, axes)
-	axes.kind().extend(&c.data, axes, results)
-	c.addLoads(at)
-	c.data.Overview = overviewOf(results, metrics, axes.kind().overview, run.Seed)
-	c.data.Summary = summaryOf(results, whole, c.data.Overview, c.data.Counts, c.data.reasons())
-	if err := c.addFiles(); err != nil {
-		return err
-	}
-	c.rank(run.Seed)
-	if OnVirtualClock(results) {
+	if OnVirtualClock(c.results) {
 		c.data.ClockNote = VirtualClock
 	}
-	drops, err := st.Drops(id)
+	return nil
+}
+
+// compare adds what the values of several cells say together. failed are the reasons of the attempts that failed.
+func (c *collector) compare(st *store.Store, failed []string) error {
+	c.data.Overview = overviewOf(c.results, c.metrics, c.axes.kind().overview, c.run.Seed)
+	c.data.Summary = summaryOf(c.results, c.whole, c.data.Overview, c.data.Counts, c.data.reasons(failed))
+	c.rank(c.run.Seed)
+	drops, err := st.Drops(c.run.ID)
 	if err != nil {
 		return err
 	}
-	c.data.Dropped = Dropped(run, drops)
-	published, err := st.Published(id)
+	c.data.Dropped = Dropped(c.run, drops)
+	published, err := st.Published(c.run.ID)
 	if err != nil {
 		return err
 	}
-	claims, err := st.Claims(id)
+	claims, err := st.Claims(c.run.ID)
 	if err != nil {
 		return err
 	}
-	c.data.Printed = CompareTables(whole, published, run.Seed)
-	c.data.Claims = JudgeClaims(whole, metrics, claims, run.Seed)
-	c.data.Series = collectSeries(results, whole, at, published)
-	c.data.Clocks, err = CompareClocks(results, run.Seed)
+	c.data.Printed = CompareTables(c.whole, published, c.run.Seed)
+	c.data.Claims = JudgeClaims(c.whole, c.metrics, claims, c.run.Seed)
+	c.data.Series = collectSeries(c.results, c.whole, c.at, published)
+	c.data.Clocks, err = CompareClocks(c.results, c.run.Seed)
 	return err
 }
 
-func (c *collector) addCells(results []store.Result, axes Axes) {
+// addCells adds cells, and what is said of all of them.
+func (c *collector) addCells(results []store.Result) {
+	axes := c.axes
 	described := map[string]bool{}
 	sections := map[string]int{}
 	for i, r := range results {
@@ -110,7 +135,7 @@ func (c *collector) addCells(results []store.Result, axes Axes) {
 		}
 		summaries := map[string]Summary{}
 		for metric, values := range r.Values {
-			summaries[metric] = summarize(values)
+			summaries[metric] = Summarize(values)
 		}
 		c.values = append(c.values, r.Values)
 		c.data.Cells = append(c.data.Cells, Cell{
@@ -128,11 +153,13 @@ func (c *collector) addCells(results []store.Result, axes Axes) {
 			c.data.Sections = append(c.data.Sections, Section{Site: r.Cell.Subject(), Network: r.Cell.Network.Name, Clock: r.Cell.Clock(), Shared: shared, Answers: []Answer{}})
 		}
 		c.data.Sections[s].Cells = append(c.data.Sections[s].Cells, i)
-
 	}
+	c.data.Counts, c.data.Gaps = countsOf(results), Gaps(results)
+	axes.kind().extend(&c.data, axes, results)
 }
 
-func summarize(values []float64) Summary {
+// Summarize describes the valid values of one metric in one cell.
+func Summarize(values []float64) Summary {
 	all, median := stats.Summarize(values), stats.Median(values)
 	return Summary{
 		N: all.N, Median: median.Median, Interval: median.Reached, Low: median.Low, High: median.High,
@@ -140,11 +167,11 @@ func summarize(values []float64) Summary {
 	}
 }
 
-// addLoads adds the run's loads. cells has the index of the cell that shows a load, by the key of the load's own cell.
-func (c *collector) addLoads(cells map[string]int) {
+// addLoads adds the loads.
+func (c *collector) addLoads() {
 	for _, l := range c.data.loads {
 		load := Load{
-			ID: l.ID, Cell: cells[l.Cell.Key()], Repeat: l.Repeat, Attempt: l.Attempt,
+			ID: l.ID, Cell: c.at[l.Cell.Key()], Repeat: l.Repeat, Attempt: l.Attempt,
 			Validity: string(l.Validity), Reason: l.Reason, Values: make([]*float64, len(c.data.Metrics)),
 		}
 		for i, m := range c.data.Metrics {

@@ -67,12 +67,7 @@ var errTooMany = errors.New("too many requests for one report")
 // addFiles gives every load its waterfall, or, where that would be too many requests, only the median load of each cell.
 // Median loads also get what decided their time, or their timeline.
 func (c *collector) addFiles() error {
-	if c.files.Paths != nil {
-		c.data.Kinds = kindNames()
-	}
-	if c.files.Connections != nil {
-		c.data.Reasons = reasonNames()
-	}
+	c.nameKinds()
 	var all, medians []int
 	requests := 0.0 // by the loads' figures, which say it without the HARs
 	for i, l := range c.data.loads {
@@ -106,6 +101,16 @@ func (c *collector) addFiles() error {
 	}
 	c.data.MediansOnly = true
 	return c.show(medians, room, false)
+}
+
+// nameKinds names what numbers in critical paths and flows stand for.
+func (c *collector) nameKinds() {
+	if c.files.Paths != nil {
+		c.data.Kinds = kindNames()
+	}
+	if c.files.Connections != nil {
+		c.data.Reasons = reasonNames()
+	}
 }
 
 // show reads what the loads left and adds it to the report, as long as there is room for it, in octets. What does not fit is left out or, if

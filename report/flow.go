@@ -99,24 +99,37 @@ func flowOf(load int, of left) *Flow {
 	if transfer == nil {
 		return unseen(load, of.connections)
 	}
-	ms := since(of.har)
+	f := describeTransfer(connection, transfer, since(of.har), mostEvents)
+	f.Load, f.Connections = load, len(of.connections)
+	return f
+}
+
+// describeTransfer returns the chart of what one end of a connection sent, with the connection's first events.
+func describeTransfer(connection *flowcontrol.Connection, transfer *flowcontrol.Transfer, ms func(int64) float64, most int) *Flow {
 	f := &Flow{
-		Load: load, Connection: connection.Flow.String(), Connections: len(of.connections), Unseen: connection.Unseen,
+		Connection: connection.Flow.String(), Unseen: connection.Unseen,
 		Sender: transfer.Sender.String(), Octets: transfer.Octets, Held: held(transfer, ms), Points: points(transfer, ms),
-		Events: []flowEvent{}, More: max(0, len(connection.Events)-mostEvents),
 	}
 	for _, sum := range transfer.Sums() {
 		f.Sums = append(f.Sums, sum)
 	}
-	for i := range connection.Events[:len(connection.Events)-f.More] {
-		e := &connection.Events[i]
+	f.Events, f.More = describeEvents(connection.Events, ms, most)
+	return f
+}
+
+// describeEvents returns the lines of a sequence chart, and how many are left out at its end.
+func describeEvents(events []flowcontrol.Event, ms func(int64) float64, most int) (lines []flowEvent, more int) {
+	more = max(0, len(events)-most)
+	lines = []flowEvent{}
+	for i := range events[:len(events)-more] {
+		e := &events[i]
 		line := flowEvent{Sender: e.Sender.String(), Sent: ms(e.Sent), Received: ms(e.Received), Text: e.String(), Left: known(e.StreamLeft), Session: known(e.SessionLeft)}
 		if e.OnStream {
 			line.Stream = &e.Stream
 		}
-		f.Events = append(f.Events, line)
+		lines = append(lines, line)
 	}
-	return f
+	return lines, more
 }
 
 // unseen returns the chart of a load whose DATA could not be seen, or nil if there was nothing to see.

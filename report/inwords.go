@@ -171,8 +171,8 @@ func (c Counts) said(reasons []string) string {
 	return s + "."
 }
 
-// reasons says why attempts do not count: which rules the invalid ones broke, and the most frequent reason of those that failed.
-func (d *Data) reasons() []string {
+// reasons says why attempts do not count: which rules the invalid ones broke, and the most frequent one of the reasons of those that failed.
+func (d *Data) reasons(failed []string) []string {
 	var reasons []string
 	if n := d.Counts.WrongProtocol; n > 0 {
 		reasons = append(reasons, fmt.Sprintf("%d over a wrong protocol", n))
@@ -183,13 +183,10 @@ func (d *Data) reasons() []string {
 		}
 	}
 	counts, first, most := map[string]int{}, map[string]string{}, ""
-	for _, l := range d.Loads {
-		if l.Validity != string(store.Failed) {
-			continue
-		}
-		alike := digits.ReplaceAllString(l.Reason, "0")
+	for _, reason := range failed {
+		alike := digits.ReplaceAllString(reason, "0")
 		if counts[alike] == 0 {
-			first[alike] = l.Reason
+			first[alike] = reason
 		}
 		if counts[alike]++; counts[alike] > counts[most] {
 			most = alike

@@ -59,9 +59,9 @@ func TestCellsOfASectionHaveLabelsOfTheirOwn(t *testing.T) {
 	for _, w := range study.Workloads() {
 		for i, a := range w.Axes {
 			for _, b := range w.Axes[i:] {
-				var c collector
 				results := varied(w, a, b)
-				c.addCells(results, AxesOf(results))
+				c := collector{axes: AxesOf(results)}
+				c.addCells(results)
 				if want := map[bool]int{true: 2, false: 4}[a.Axis == b.Axis]; len(c.data.Cells) != want {
 					t.Fatalf("%s by %s and %s: %d cells, want %d", w.Name, a.Axis, b.Axis, len(c.data.Cells), want)
 				}

@@ -105,7 +105,7 @@ func (s *Series) summaries(r store.Result) map[string]Summary {
 	all := map[string]Summary{}
 	for _, metric := range append([]string{"path_rate", "path_outage"}, s.Metrics...) {
 		if values := r.Values[metric]; len(values) > 0 {
-			all[metric] = summarize(values)
+			all[metric] = Summarize(values)
 		}
 	}
 	return all

@@ -101,9 +101,9 @@ var (
 	laterFormula = regexp.MustCompile(`([;\t] *)([=+\-@＝＋－＠])`)
 )
 
-// inert returns a text such that spreadsheets take it for text. A study, a site's name or a server's answer may hold
+// Inert returns a text such that spreadsheets take it for text. A study, a site's name or a server's answer may hold
 // a formula, which could then read other cells or start programs. Numbers stay as they are.
-func inert(text string) string {
+func Inert(text string) string {
 	if !strings.ContainsAny(text, "=+-@＝＋－＠\t\r\n;") {
 		return text
 	}

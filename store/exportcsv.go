@@ -51,7 +51,7 @@ func csvBegin(about []any) ([]byte, error) {
 		case float64:
 			fields[i] = decimal(v)
 		case string:
-			fields[i] = inert(v)
+			fields[i] = Inert(v)
 		default:
 			fields[i] = fmt.Sprint(v)
 		}
@@ -61,7 +61,7 @@ func csvBegin(about []any) ([]byte, error) {
 }
 
 func csvMetric(name, unit string) ([]byte, error) {
-	text, err := csvFields([]string{inert(name), inert(unit)})
+	text, err := csvFields([]string{Inert(name), Inert(unit)})
 	return append(text, ','), err
 }
 

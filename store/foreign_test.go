@@ -234,7 +234,7 @@ func TestExportedTextIsNoFormula(t *testing.T) {
 		"a=b":                                "a=b",
 		"":                                   "",
 	} {
-		if got := inert(text); got != want {
+		if got := Inert(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}

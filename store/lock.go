@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"wiretime/artefact"
 )
 
 // acquireLock takes the store's writer lock: an advisory flock(2) on a file that holds the
@@ -44,6 +46,36 @@ func acquireLock(dir string) (*os.File, error) {
 		_, _ = f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	}
 	return f, nil
+}
+
+// Writer returns the process that has the store in dir open for writing, 0 if there is none that this user may see. It
+// takes no lock, so it never stands in the way of a writer.
+func Writer(dir string) int {
+	path := filepath.Join(dir, lockName)
+	text, err := artefact.Read(path, 32)
+	if err != nil {
+		return 0
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 0 {
+		return 0
+	}
+	lock, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	// The file keeps the number of its last writer, which may be another program's by now. The writer has the file open.
+	open := fmt.Sprintf("/proc/%d/fd", pid)
+	files, err := os.ReadDir(open)
+	if err != nil {
+		return 0
+	}
+	for _, f := range files {
+		if info, err := os.Stat(filepath.Join(open, f.Name())); err == nil && os.SameFile(info, lock) {
+			return pid
+		}
+	}
+	return 0
 }
 
 // endLimit is how long a killed process may take to end.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -11,11 +12,11 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// block is a table, a claims' table, a quotation, a figure or a picture that a page shows of studies, or the
-// tables that a script prints.
+// block is a table, a claims' table, a quotation, a figure or a picture that a page shows of studies, what a command prints
+// of a study's store, or the tables that a script prints.
 type block struct {
 	line int    // of the page, at which it begins
-	kind string // table, claims, quote, figure, picture or script
+	kind string // one of kinds
 	spec string // the comment, from its kind to before its end
 	body string // what stands between the comments
 	shows
@@ -43,6 +44,8 @@ type shows struct {
 	Width     int    `yaml:"width"`    // pictures, figures: of the window that shows the report or the figure, in pixels
 	Height    int    `yaml:"height"`   // pictures: where they are cut off, in pixels; default: not at all
 	Cell      int    `yaml:"cell"`     // pictures: which cell the charts of a single cell show, from 1 (the default)
+	// Command of outputs: the verb of wiretime and its arguments, without --store.
+	Command []string `yaml:"command"`
 	// Figures: lines along a number, with the interval of each point and what papers printed for it, or heat maps over two. Their
 	// selections take axes and the numbers of cells (report.Choice): rate, rtt, loss, pages, hosts, objects, initcwnd and so on.
 	Along   string `yaml:"along"`   // the number on the horizontal axis, or an axis of names, such as site, with bars over each
@@ -110,11 +113,14 @@ func (l *lines) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal(&l.drawn)
 }
 
+// kinds are the kinds of blocks.
+var kinds = []string{"table", "claims", "quote", "figure", "picture", "output", "script"}
+
 func parseBlock(spec string) (block, error) {
 	kind, text, _ := strings.Cut(spec, "\n")
 	b := block{kind: strings.TrimSpace(kind), spec: spec}
-	if !slices.Contains([]string{"table", "claims", "quote", "figure", "picture", "script"}, b.kind) {
-		return b, fmt.Errorf("unknown kind of block %q: it must be table, claims, quote, figure, picture or script", b.kind)
+	if !slices.Contains(kinds, b.kind) {
+		return b, fmt.Errorf("unknown kind of block %q: it must be one of %s", b.kind, strings.Join(kinds, ", "))
 	}
 	if err := yaml.UnmarshalWithOptions([]byte(text), &b.shows, yaml.Strict()); err != nil {
 		return b, fmt.Errorf("parse the block's description: %w", err)
@@ -151,6 +157,8 @@ func (b *block) make(ctx context.Context, runs []*measuredRun, folder string) (s
 		shown, err = claimsTable(runs)
 	case "quote":
 		shown, err = b.quote(runs)
+	case "output":
+		shown, err = b.output(ctx, runs[0])
 	case "script":
 		shown = runs[0].results
 	case "picture", "figure":
@@ -173,6 +181,23 @@ func madeBy(runs []*measuredRun) string {
 		}
 	}
 	return fmt.Sprintf("<sub>Made by %s: %s.</sub>", strings.Join(commands, ", "), strings.Join(with, "; "))
+}
+
+// output gives a command and what it prints of a run's store, indented as code.
+func (b *block) output(ctx context.Context, run *measuredRun) (string, error) {
+	if len(b.Command) == 0 {
+		return "", errors.New("the block names no command")
+	}
+	printed, err := output(ctx, wiretime, append(slices.Clone(b.Command), "--store", run.store)...)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "    $ wiretime %s\n", strings.Join(b.Command, " "))
+	for line := range strings.Lines(string(printed)) {
+		text.WriteString(strings.TrimRight("    "+line, " \n") + "\n")
+	}
+	return text.String(), nil
 }
 
 // quote gives the lines of 'wiretime results' that the block asks for, as a paragraph each.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 	"slices"
@@ -173,6 +174,31 @@ func TestScript(t *testing.T) {
 	const want = "\n| rate |\n\n<sub>Made by `make studies STUDY=bench-lab`: Wiretime 1.</sub>\n\n"
 	if got, err := b.make(t.Context(), []*measuredRun{run}, "."); err != nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(wiretime, []byte("#!/bin/sh\n[ $1 = fail ] && exit 2\nprintf 'one  \\n\\n%s\\n' \"$*\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := small()
+	run.store = "stores/small"
+	for command, want := range map[string]string{
+		"[explain, 'a=b']": "    $ wiretime explain a=b\n    one\n\n    explain a=b --store stores/small\n",
+		"[fail]":           "exit status 2",
+		"[]":               "names no command",
+	} {
+		b, err := parseBlock("output\nstudy: small\ncommand: " + command + "\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := b.output(t.Context(), run); got != want && !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%s: got %q, %v, want %q", command, got, err, want)
+		}
 	}
 }
 

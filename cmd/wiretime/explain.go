@@ -21,14 +21,30 @@ import (
 
 func explainCommand() *cobra.Command {
 	var dir string
+	var run int64
 	var asJSON bool
 	c := &cobra.Command{
-		Use: "explain LOAD", Short: "Show what decided a load's onLoad: its critical path",
-		Args: arguments(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return explainLoad(dir, args[0], asJSON) },
+		Use:   "explain LOAD, or explain A B",
+		Short: "Show what decided a load's onLoad, or why B takes longer than A",
+		Long: `With one load, explain shows its critical path: what its onLoad waited for.
+
+With two, it attributes the difference of their onLoads to causes: set-up, distance,
+server, windows, bandwidth, bytes, priorities, queue, loss recovery, head-of-line
+blocking and client. They add up exactly. A and B are two loads (r1-0003-a1), or
+two cells, all of whose valid loads count (protocol=h2,network=lte). B's cell has
+A's values on axes that it does not name. Before either may stand its store and,
+before a cell, its run: before:r1-0003-a1, results:2:protocol=h2.`,
+		Args: arguments(cobra.RangeArgs(1, 2)),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				return explainTwo(dir, run, args[0], args[1], asJSON)
+			}
+			return explainLoad(dir, args[0], asJSON)
+		},
 	}
 	c.Flags().StringVar(&dir, "store", defaultStore, "folder of the results")
-	c.Flags().BoolVar(&asJSON, "json", false, "write JSON; times are ns since navigationStart")
+	c.Flags().Int64Var(&run, "run", 0, "number of the run whose cells A and B name (default: the latest)")
+	c.Flags().BoolVar(&asJSON, "json", false, "write JSON; times are ns, of a load since navigationStart")
 	return c
 }
 
@@ -45,13 +61,7 @@ func explainLoad(dir, id string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if l.Dropped {
-		return input(fmt.Errorf("explain load %s: its artefacts were dropped; %s", l.ID, comeBack(st, l)))
-	}
-	if l.Cell.On(study.AxisUpload) != "" {
-		return input(fmt.Errorf("explain load %s: an upload is a single request and has no critical path; 'wiretime frames %s' shows what held the sender", l.ID, l.ID))
-	}
-	if err := checkBothEnds(l, "explain"); err != nil {
+	if err := checkExplicable(st, l); err != nil {
 		return err
 	}
 	har, err := readHAR(l)
@@ -63,7 +73,7 @@ func explainLoad(dir, id string, asJSON bool) error {
 		return err
 	}
 	if len(paths) == 0 {
-		return input(fmt.Errorf("explain load %s: the load is %s and has no onLoad ('wiretime show %s' has the reason)", l.ID, l.Validity, l.ID))
+		return noOnLoad(l)
 	}
 	if asJSON {
 		encoder := json.NewEncoder(forPrograms)

@@ -78,7 +78,7 @@ func main() {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
 	root.AddCommand(runCommand(), resultsCommand(), showCommand(), explainCommand(), framesCommand(), reproduceCommand(), exportCommand(), reportCommand(),
-		networksCommand(), papersCommand(), siteCommand(), getCommand(), streamCommand(), scheduleCommand(), serveCommand(), linkCommand(), kernelCommand(), doctorCommand())
+		networksCommand(), papersCommand(), siteCommand(), getCommand(), streamCommand(), scheduleCommand(), serveCommand(), uiCommand(), linkCommand(), kernelCommand(), doctorCommand())
 	if err := root.Execute(); err != nil {
 		os.Exit(explain(err))
 	}

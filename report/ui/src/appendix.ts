@@ -9,6 +9,14 @@ export function appendix(data: Data): HTMLElement {
   const left = data.loads.filter((l) => l.validity !== "valid");
   return el("section", { class: "appendix", id: "appendix" },
     el("h2", {}, "Appendix"),
+    ...chapters(data, left.length === 0 ? el("p", {}, "None.") : leftOut(data, left)),
+    el("h3", {}, "Study file"),
+    scrolling("Study file", el("pre", {}, data.studyText)));
+}
+
+/** chapters are the parts of the appendix but for the study file; left shows the loads that do not count. */
+export function chapters(data: Data, left: HTMLElement): HTMLElement[] {
+  return [
     el("h3", {}, "Metrics"),
     el("dl", { class: "terms" }, ...data.metrics.flatMap((m) => [el("dt", {}, m.title === m.unit ? m.title : `${m.title} (${m.unit})`), el("dd", {}, m.definition)])),
     el("h3", {}, "Networks"),
@@ -25,17 +33,16 @@ export function appendix(data: Data): HTMLElement {
     ...meanings("What a visit is", data.visits),
     ...meanings("What a strategy is", data.strategies),
     ...meanings("Which servers these are", data.servers),
-    data.dropped ? el("p", {}, data.dropped) : null,
-    data.mediansOnly ? el("p", {}, "This run has too many requests for one file: only the median load of each cell has a waterfall here" + (data.omitted === undefined ? "" : `, and ${counted(data.omitted, "cell")} not even that`) + ". The store has them all.") : null,
+    ...(data.dropped ? [el("p", {}, data.dropped)] : []),
+    ...(data.mediansOnly ? [el("p", {}, "This run has too many requests for one file: only the median load of each cell has a waterfall here" + (data.omitted === undefined ? "" : `, and ${counted(data.omitted, "cell")} not even that`) + ". The store has them all.")] : []),
     el("h3", { id: "checks" }, "Checks made on every load"),
     el("p", {}, "A load that broke a rule is kept and marked invalid; it counts in no median. A late load is repeated."),
     checks(data),
     el("h3", {}, "Loads that do not count"),
-    left.length === 0 ? el("p", {}, "None.") : leftOut(data, left),
+    left,
     el("h3", {}, "Environment"),
     pairs(data.environment),
-    el("h3", {}, "Study file"),
-    scrolling("Study file", el("pre", {}, data.studyText)));
+  ];
 }
 
 /** networks describes each network; a study of streams may have hundreds that differ in one number. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isGeometric, logTicks, needsLog, short, spaced } from "./axis";
+import { isGeometric, logTicks, needsLog, short, spaced, stepDecimals } from "./axis";
 
 describe("an axis is logarithmic", () => {
   test.each([
@@ -37,3 +37,5 @@ test.each([
 ])("names lose what all begin with: %j", (names, want) => {
   expect(short(names)).toEqual(want);
 });
+
+test.each([[0, 80, 0], [1458.31, 1458.38, 3], [0, 1, 1], [5, 5, 0]])("ticks from %d to %d have %d decimals", (low, high, want) => expect(stepDecimals(low, high, 8)).toBe(want));

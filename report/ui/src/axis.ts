@@ -28,6 +28,11 @@ export function logTicks(low: number, high: number): number[] {
   return result;
 }
 
+/** stepDecimals is how many decimals tell the ticks of an axis apart, if there are about so many between two values. */
+export function stepDecimals(low: number, high: number, ticks: number): number {
+  return high > low ? Math.max(0, Math.ceil(-Math.log10((high - low) / ticks))) : 0;
+}
+
 /** spaced picks rising values that lie at least a gap apart, the first and the last among them if possible. */
 export function spaced(values: number[], gap: number): number[] {
   const last = values.at(-1);

@@ -1,4 +1,5 @@
 import * as Plot from "@observablehq/plot";
+import { stepDecimals } from "./axis";
 import { at, type Answer, type Cell, type ClockPair, type Data, type OverviewMetric, type Section } from "./data";
 import { fixed, percent, scaled, scaleFor } from "./format";
 import { workloadOf } from "./workload";
@@ -43,7 +44,7 @@ interface Dot {
  * distribution draws every load of a section as a dot, with each cell's mean, and its median with the
  * interval. A click on a dot calls choose with the load.
  */
-export function distribution(data: Data, section: Section, metric: OverviewMetric, width: number, choose: (load: number) => void): Element {
+export function distribution(data: Data, section: Section, metric: Pick<OverviewMetric, "name" | "title" | "unit">, width: number, choose: (load: number) => void): Element {
   const column = data.metrics.findIndex((m) => m.name === metric.name);
   const cells = section.cells.map((c) => at(data.cells, c)).filter((c) => workloadOf(data).hasColumn(c));
   const all = cells.flatMap((c) => c.loads.map((l) => at(data.loads, l).values[column] ?? 0));
@@ -73,6 +74,8 @@ export function distribution(data: Data, section: Section, metric: OverviewMetri
     return mine.length === 0 ? [] : [{ label: cell.label, mean: mine.reduce((a, b) => a + b) / mine.length }];
   });
   const radius = width < 500 ? 2.5 : 3;
+  const values = dots.map((d) => d.value);
+  const decimals = Math.max(scale.decimals, stepDecimals(Math.min(...values), Math.max(...values), 8));
   const plot = Plot.plot({
     width,
     height: 42 + 46 * cells.length,
@@ -82,7 +85,7 @@ export function distribution(data: Data, section: Section, metric: OverviewMetri
     marginBottom: 40,
     style: font,
     color: { type: "identity" },
-    x: { label: `${metric.title} (${scale.unit})`, labelAnchor: "center", labelOffset: 36, labelArrow: "none", grid: true, nice: true, ticks: width < 500 ? 4 : 8, tickFormat: (v: number) => fixed(v, Number.isInteger(v) ? 0 : scale.decimals) },
+    x: { label: `${metric.title} (${scale.unit})`, labelAnchor: "center", labelOffset: 36, labelArrow: "none", grid: true, nice: true, ticks: width < 500 ? 4 : 8, tickFormat: (v: number) => fixed(v, Number.isInteger(v) ? 0 : decimals) },
     fy: { label: null, domain: cells.map((c) => c.label), padding: 0.12, axis: "left" },
     y: { axis: null, domain: [-1, 1] },
     marks: [

@@ -18,10 +18,12 @@ const share = (c: Critical, ns: number): string => `${fixed((100 * ns) / c.onLoa
  * recovery and head-of-line blocking have full height; server, window and queueing are narrower; path delay and
  * the client are thin. So the kinds differ without colour, too.
  */
-const heights: [top: number, bottom: number][] = [[0, 1], [0.36, 0.64], [0.18, 0.82], [0.18, 0.82], [0, 1], [0.18, 0.82], [0, 1], [0, 1], [0.36, 0.64]];
+export const heights: [top: number, bottom: number][] = [[0, 1], [0.36, 0.64], [0.18, 0.82], [0.18, 0.82], [0, 1], [0.18, 0.82], [0, 1], [0, 1], [0.36, 0.64]];
 
-/** criticalPaths shows what decided onLoad: a bar per cell of the section, stacked by kind. */
-export function criticalPaths(data: Data, section: Section): HTMLElement | null {
+const medians = "The critical path of one load of each cell, the valid one whose onLoad is nearest to the median: the chain of requests that onLoad waited for, and what its time was spent on. The parts add up to that load's onLoad.";
+
+/** criticalPaths shows what decided onLoad: a bar per cell of the section, stacked by kind; about says whose paths these are. */
+export function criticalPaths(data: Data, section: Section, about = medians): HTMLElement | null {
   const kinds = data.kinds ?? [];
   const bars = section.cells.map((c) => at(data.cells, c)).flatMap((cell): Bar[] => (cell.critical ? [{ cell, critical: cell.critical }] : []));
   if (bars.length === 0) return null;
@@ -32,11 +34,14 @@ export function criticalPaths(data: Data, section: Section): HTMLElement | null 
   });
   return el("div", {},
     el("h4", {}, "What decided onLoad"),
-    el("p", { class: "caption" }, "The critical path of one load of each cell, the valid one whose onLoad is nearest to the median: the chain of requests that onLoad waited for, and what its time was spent on. The parts add up to that load's onLoad."),
-    el("ul", { class: "legend", "aria-label": "What time was spent on" }, ...present.map((k) => el("li", {}, swatch(k), at(kinds, k)))),
+    el("p", { class: "caption" }, about),
+    pathLegend(kinds, present),
     box,
     el("details", {}, el("summary", {}, "Critical paths in figures"), table(data, kinds, present, bars)));
 }
+
+/** pathLegend names the kinds of time that are present. */
+export const pathLegend = (kinds: string[], present: number[]): HTMLElement => el("ul", { class: "legend", "aria-label": "What time was spent on" }, ...present.map((k) => el("li", {}, swatch(k), at(kinds, k))));
 
 function swatch(kind: number): SVGElement {
   const [top, bottom] = heights[kind] ?? [0, 1];

@@ -1,7 +1,7 @@
 type Child = Node | string | null | false;
 type Attributes = Record<string, string | number | boolean | ((event: Event) => void)>;
 
-/** el makes an element. A function is a listener ("onclick"), true an attribute without a value. */
+/** el makes an element. A function is a listener ("onclick"), true an attribute without a value; a style works under a policy that forbids style attributes, too. */
 export function el<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   fit(element, attributes, children);
@@ -18,6 +18,7 @@ export function svg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: At
 function fit(element: Element, attributes: Attributes, children: Child[]): void {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else if (name === "style") (element as HTMLElement | SVGElement).style.cssText = String(value);
     else if (value !== false) element.setAttribute(name, value === true ? "" : String(value));
   }
   element.append(...children.filter((c) => c !== null && c !== false));
@@ -41,7 +42,7 @@ const watcher = new IntersectionObserver(
   (entries) => {
     for (const entry of entries) if (entry.isIntersecting) run(entry.target);
   },
-  { rootMargin: "600px" },
+  { rootMargin: "600px", scrollMargin: "600px" } as IntersectionObserverInit, // the latter for what scrolls within the page
 );
 
 function run(target: Element): void {
@@ -55,6 +56,11 @@ function run(target: Element): void {
 export function whenNear(element: Element, draw: () => void): void {
   late.set(element, draw);
   watcher.observe(element);
+}
+
+/** drawNow draws at once what was to be drawn when the reader comes near the element. */
+export function drawNow(element: Element): void {
+  if (late.has(element)) run(element);
 }
 
 /** drawn reports whether the element has been drawn. */

@@ -15,8 +15,10 @@ const heights: [top: number, bottom: number][] = [[0.42, 0.58], [0, 0.6], [0.4, 
 
 const windows = ["stream's window", "session's window", "receive window", "congestion window, inferred", "under way"];
 
-/** flows shows what held the sender of each cell's median load, and for one of them its windows over time and its frames. */
-export function flows(data: Data, section: Section): HTMLElement | null {
+const medians = "The connection of each cell's median load on which most was sent, from when its first octet of DATA left until the last had arrived.";
+
+/** flows shows what held the sender of each cell's median load, and for one of them its windows over time and its frames; about says which connections these are. */
+export function flows(data: Data, section: Section, about = medians): HTMLElement | null {
   const all = section.cells.map((c) => at(data.cells, c)).flatMap((cell): Shown[] => (cell.flow ? [{ cell, flow: cell.flow }] : []));
   const shown = all.filter((s) => s.flow.held.length > 0);
   const unseen = all.filter((s) => s.flow.held.length === 0).map((s) => el("p", { class: "failure" }, `What held the sender of ${s.cell.label}, load ${at(data.loads, s.flow.load).id}, could not be seen: ${s.flow.unseen?.join("; ") ?? "no DATA arrived"}.`));
@@ -46,7 +48,7 @@ export function flows(data: Data, section: Section): HTMLElement | null {
   });
   return el("div", { class: "flows" },
     el("h4", {}, "What held the sender"),
-    el("p", { class: "caption" }, "The connection of each cell's median load on which most was sent, from when its first octet of DATA left until the last had arrived. While the path is carrying octets, the link counts, even if the sender may not send meanwhile."),
+    el("p", { class: "caption" }, `${about} While the path is carrying octets, the link counts, even if the sender may not send meanwhile.`),
     ...unseen,
     el("ul", { class: "legend", "aria-label": "What held the sender" }, ...present.map((r) => el("li", {}, swatch(r), at(reasons, r)))),
     sums,

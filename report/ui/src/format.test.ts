@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { behind, counted, decimalsFor, duration, fixed, list, percent, resourceName, scaled, scaleFor } from "./format";
+import { behind, counted, decimalsFor, duration, fixed, list, percent, resourceName, roughly, scaled, scaleFor } from "./format";
 
 test.each([
   [0, 0, "0"],
@@ -58,3 +58,5 @@ test.each([
   ["POST https://a.test/x/", "x"],
   ["not a url", "not a url"],
 ])("%s is listed as %s", (url, want) => expect(resourceName(url)).toBe(want));
+
+test.each([[400, "0 s"], [12_300, "12 s"], [99_600, "2 min"], [180_000, "3 min"], [7_500_000, "2 h 5 min"]])("%d ms is roughly %s", (ms, want) => expect(roughly(ms).replaceAll("\u00a0", " ")).toBe(want));

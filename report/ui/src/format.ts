@@ -47,6 +47,14 @@ export function quantity(value: number, unit: string): string {
   return fixed(value / scale.factor, unit === "B" ? scale.decimals : decimalsFor(value)) + space + scale.unit;
 }
 
+/** roughly writes how long something takes as people say it: 12 s, 3 min, 2 h 5 min. */
+export function roughly(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 100) return `${seconds}${space}s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 100 ? `${minutes}${space}min` : `${Math.floor(minutes / 60)}${space}h ${minutes % 60}${space}min`;
+}
+
 /** share writes a ratio without its unit: one decimal below ten per cent, none above. */
 export function share(ratio: number): string {
   return fixed(ratio * 100, Math.abs(ratio) < 0.0995 ? 1 : 0);

@@ -10,7 +10,7 @@ export interface Pointing {
   choose: (row: number) => void;
 }
 
-const width = 290; // of the drawing; the page scales it
+const usual = 290; // width of the drawing; the page scales it
 const top = 26;
 const bottom = 18;
 
@@ -22,7 +22,7 @@ export const rowHeight = (requests: number): number => Math.max(Math.min(1.6, 90
  * compared: on the left a lane per priority and a lane per connection, then
  * the requests. All share one time axis, which ends at end (ms).
  */
-export function glance(load: Load, label: string, requests: Request[], end: number, pointing: Pointing): SVGElement {
+export function glance(load: Load, label: string, requests: Request[], end: number, pointing: Pointing, width = usual): SVGElement {
   const row = rowHeight(requests.length);
   const height = top + requests.length * row + bottom;
   const connections = lanes(requests.map((r) => r.connection).filter((c) => c !== ""));

@@ -33,7 +33,7 @@ function clocks(data: Data): string {
 }
 
 /** loads says what became of the planned loads, which add up, and then which attempts at them do not count. */
-function loads(data: Data): HTMLElement {
+export function loads(data: Data): HTMLElement {
   const c = data.counts;
   const planned: [name: string, n: number, shown: boolean][] = [
     [`${c.planned === 1 ? "load" : "loads"} planned`, c.planned, true], ["with a valid attempt", c.valid, true], ["without", c.without, true],

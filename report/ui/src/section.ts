@@ -135,7 +135,7 @@ function waterfalls(data: Data, section: Section): { element: HTMLElement; choos
     element: el("div", { class: "waterfalls" },
       el("h4", {}, "Waterfalls of the median loads"),
       el("p", { class: "caption" }, "One load of each cell, the valid one whose onLoad is nearest to the median, as for the critical path. A row per request in the order they started, one time axis for all. Left: a lane per priority as sent (most urgent first) and a lane per connection."),
-      legend(),
+      phaseLegend(),
       small,
       details),
     choose: (index) => {
@@ -157,7 +157,8 @@ function options(data: Data, cell: Cell): HTMLElement {
   }));
 }
 
-function legend(): HTMLElement {
+/** phaseLegend names the phases of requests, and the marks of DCL and onLoad. */
+export function phaseLegend(): HTMLElement {
   return el("ul", { class: "legend", "aria-label": "Phases" },
     ...phases.map((p) => el("li", {}, svg("svg", { viewBox: "0 0 20 10", width: 20, height: 10, "aria-hidden": "true" },
       svg("rect", { class: p, x: 0, width: 20, ...(p === "blocked" ? { y: 4, height: 2 } : p === "dns" || p === "connect" || p === "ssl" ? { y: 2.5, height: 5 } : { y: 0.5, height: 9 }) })), p)),
