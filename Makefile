@@ -5,8 +5,10 @@
 # make chaos  runs studies and kills, stops and starves their processes at random for DURATION (1h), then checks that
 #             nothing was lost or left; KILLS=1000 kills processes of runs on the virtual clock that often instead;
 #             JUMPS=1 also sets the machine's clock wrong now and then, for up to 3 s (needs root)
+# make lighthouse has Lighthouse judge the accessibility of the report
 # make studies measures the studies that README.md and docs show, and writes their tables and pictures;
 #             STUDY=NAME does so for one of them, STUDY=-list lists them. It can be interrupted, and goes on
+# make ui-pictures takes the pictures of docs/ui.md
 
 export CGO_ENABLED = 0
 # Tools and fetched files stay in here; deleting it is harmless.
@@ -27,7 +29,7 @@ SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 REVISION := $(shell printf '%-13s' "$$(git describe --always --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
-.PHONY: run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table studies $(SETUP)
+.PHONY: lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table studies ui-pictures $(SETUP)
 
 run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
@@ -107,10 +109,16 @@ readme-table: $(SETUP)
 	scripts/readme-table
 
 STUDY :=
+ui-pictures: build
+	go run ./cmd/uipictures
+
 studies: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) virtual
 	go run ./cmd/studies $(STUDY)
 	$(if $(filter-out first-look,$(STUDY)),,scripts/readme-table)
+
+lighthouse: $(UI)
+	scripts/lighthouse
 
 lint: $(LINT) $(UI)
 	@echo "== Linting"

@@ -123,7 +123,7 @@ func (a Axes) same(results []store.Result) []string {
 	for _, axis := range slices.Concat(a.apart, a.aside) {
 		names = append(names, strings.ReplaceAll(string(axis), "_", " "))
 	}
-	if OnVirtualClock(results) {
+	if slices.ContainsFunc(results, func(r store.Result) bool { return r.Cell.Clock() != results[0].Cell.Clock() }) {
 		names = append(names, string(study.AxisClock))
 	}
 	return names

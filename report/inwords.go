@@ -143,21 +143,17 @@ func (c Counts) said(reasons []string) string {
 			s = "The one planned load"
 		}
 	}
-	s += map[bool]string{true: " has", false: " have"}[c.Valid == 1] + " a valid attempt"
-	var rest []string
+	parts := []string{s + map[bool]string{true: " has", false: " have"}[c.Valid == 1] + " a valid attempt"}
 	if c.Without > 0 {
-		rest = append(rest, fmt.Sprintf("%d have none after all retries", c.Without))
+		parts = append(parts, fmt.Sprintf("%d have none after all retries", c.Without))
 	}
 	if c.Unsupported > 0 {
-		rest = append(rest, fmt.Sprintf("%d cannot run here", c.Unsupported))
+		parts = append(parts, fmt.Sprintf("%d cannot run here", c.Unsupported))
 	}
 	if c.Pending > 0 {
-		rest = append(rest, fmt.Sprintf("%d are still to be measured", c.Pending))
+		parts = append(parts, fmt.Sprintf("%d are still to be measured", c.Pending))
 	}
-	if rest != nil {
-		s += ", " + listed(rest)
-	}
-	s += "."
+	s = listed(parts) + "."
 	if c.Invalid+c.Failed == 0 {
 		return s
 	}

@@ -125,7 +125,7 @@ func TestWhatBecameOfTheLoads(t *testing.T) {
 		{Counts{Planned: 1, Valid: 1}, nil, "The one planned load has a valid attempt."},
 		{Counts{Planned: 72, Valid: 72}, nil, "All 72 planned loads have a valid attempt."},
 		{Counts{Planned: 72, Valid: 72, Invalid: 1}, []string{"1 with late packets"}, "All 72 planned loads have a valid attempt. 1 attempt does not count: 1 were invalid (1 with late packets)."},
-		{Counts{Planned: 288, Valid: 258, Without: 30, Failed: 90}, nil, "Of 288 planned loads, 258 have a valid attempt, 30 have none after all retries. 90 attempts do not count: 90 failed."},
+		{Counts{Planned: 288, Valid: 258, Without: 30, Failed: 90}, nil, "Of 288 planned loads, 258 have a valid attempt and 30 have none after all retries. 90 attempts do not count: 90 failed."},
 		{Counts{Planned: 9, Valid: 3, Unsupported: 4, Pending: 2}, nil, "Of 9 planned loads, 3 have a valid attempt, 4 cannot run here and 2 are still to be measured."},
 	} {
 		if got := c.counts.said(c.reasons); got != c.want {

@@ -1,6 +1,6 @@
 import * as Plot from "@observablehq/plot";
 import { short } from "./axis";
-import { font } from "./charts";
+import { described, font } from "./charts";
 import { fixed } from "./format";
 import { say, type Chart } from "./linechart";
 
@@ -35,7 +35,6 @@ export function barChart(c: Chart): Element {
       Plot.ruleY([0], { stroke: "var(--ink)" }),
     ],
   });
-  plot.setAttribute("role", "img");
-  plot.setAttribute("aria-label", `${axis} by ${c.along.name}${c.name === "" ? "" : ", " + c.name}. ${points.map((p) => say(c, p).replaceAll("\n", ", ")).join(". ")}.`);
+  described(plot, `${axis} by ${c.along.name}${c.name === "" ? "" : ", " + c.name}. ${points.map((p) => say(c, p).replaceAll("\n", ", ")).join(". ")}.`);
   return plot;
 }

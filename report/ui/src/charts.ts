@@ -5,6 +5,17 @@ import { fixed, percent, scaled, scaleFor } from "./format";
 import { workloadOf } from "./workload";
 
 export const font = { fontFamily: "inherit", fontSize: "12px" };
+/** described makes a chart one picture with a description. Plot names the marks in it, which ARIA does not allow of parts without a role; styles find them by data-mark. */
+export function described<T extends Element>(plot: T, text: string): T {
+  for (const mark of plot.querySelectorAll("[aria-label]")) {
+    mark.setAttribute("data-mark", mark.getAttribute("aria-label") ?? "");
+    mark.removeAttribute("aria-label");
+  }
+  plot.setAttribute("role", "img");
+  plot.setAttribute("aria-label", text);
+  return plot;
+}
+
 const labelWidth = (labels: string[], most = 190): number => Math.min(most, 20 + 7 * Math.max(...labels.map((l) => l.length)));
 
 /** colour returns a cell's colour, by what cells are compared by. The palette is Okabe and Ito's, which the colour-blind can tell apart. */
@@ -91,7 +102,7 @@ export function distribution(data: Data, section: Section, metric: Pick<Overview
     const dot = (plot as { value?: Dot | null }).value;
     if (dot) choose(dot.load);
   });
-  return plot;
+  return described(plot, `${metric.title} of every load, with medians: ${summaries.map((s) => `${s.label} ${fixed(s.median, scale.decimals)} ${scale.unit}`).join(", ")}. The table above has the figures.`);
 }
 
 /** distances draws, section by section, how far each cell lies behind the fastest, with the interval of the difference. */
@@ -135,7 +146,7 @@ interface Difference {
 /** differences draws a row per difference, in a frame per name, with a line at zero and, if given, a band around it. */
 function differences(rows: Difference[], names: string[], labels: string[], axis: string, width: number, band?: [number, number]): Element {
   const narrow = width < 500;
-  return Plot.plot({
+  return described(Plot.plot({
     width,
     height: 50 + names.length * (labels.length * 15 + (narrow ? 26 : 12)),
     marginLeft: labelWidth(labels),
@@ -155,5 +166,5 @@ function differences(rows: Difference[], names: string[], labels: string[], axis
       Plot.ruleY(rows.filter((r) => r.interval), { fy: "name", y: "label", x1: "low", x2: "high", stroke: "colour", strokeWidth: 2.5, strokeOpacity: 0.6 }),
       Plot.dot(rows, { fy: "name", y: "label", x: "diff", r: 3.5, fill: "colour" }),
     ],
-  });
+  }), `${axis}: ${rows.map((r) => `${r.name}, ${r.label} ${fixed(r.diff, 1)}`).join("; ")}.`);
 }

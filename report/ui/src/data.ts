@@ -420,7 +420,11 @@ export function unpack(waterfall: Waterfall, words: string[]): Request[] {
 /** readData reads the text of a report's data, in which summaries are packed. */
 export function readData(text: string): Data | { figure: Figure } | null {
   const data = JSON.parse(text) as Data | { figure: Figure } | null;
-  if (data === null || "figure" in data) return data;
+  return data === null || "figure" in data ? data : withSummaries(data);
+}
+
+/** withSummaries unpacks the summaries of a report's data as Go writes it. */
+export function withSummaries<D extends Data>(data: D): D {
   for (const cell of data.cells) cell.summaries = unpackSummaries(cell.summaries);
   for (const point of (data.series ?? []).flatMap((s) => s.panels).flatMap((p) => p.lines).flatMap((l) => l.points)) point.summaries = unpackSummaries(point.summaries);
   return data;

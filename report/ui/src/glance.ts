@@ -14,13 +14,16 @@ const usual = 290; // width of the drawing; the page scales it
 const top = 26;
 const bottom = 18;
 
+/** rowHeight is that of a row among so many: a page of thousands of requests still fits a screen. */
+export const rowHeight = (requests: number): number => Math.max(Math.min(1.6, 900 / Math.max(1, requests)), Math.min(9, 300 / Math.max(1, requests)));
+
 /**
  * glance draws a whole waterfall small, so that the shapes of several can be
  * compared: on the left a lane per priority and a lane per connection, then
  * the requests. All share one time axis, which ends at end (ms).
  */
 export function glance(load: Load, label: string, requests: Request[], end: number, pointing: Pointing, width = usual): SVGElement {
-  const row = Math.max(1.6, Math.min(9, 300 / Math.max(1, requests.length)));
+  const row = rowHeight(requests.length);
   const height = top + requests.length * row + bottom;
   const connections = lanes(requests.map((r) => r.connection).filter((c) => c !== ""));
   const priorityWidth = 22;

@@ -1,5 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import { font } from "./charts";
+import { described, font } from "./charts";
 import { fixed } from "./format";
 import { shade, standing } from "./shade";
 
@@ -78,8 +78,7 @@ export function heatMap(map: HeatMap): Element {
       Plot.tip(map.spots, Plot.pointer({ ...place, title: "says", fill: "var(--paper)", stroke: "var(--rule)", fontFamily: "inherit" })),
     ],
   });
-  plot.setAttribute("role", "img");
-  plot.setAttribute("aria-label", `${map.name}. ${map.spots.map((s) => s.says.replaceAll("\n", ", ")).join(". ")}.`);
+  described(plot, `${map.name}. ${map.spots.map((s) => s.says.replaceAll("\n", ", ")).join(". ")}.`);
   const { choose } = map;
   if (choose !== undefined) {
     plot.classList.add("chosen");

@@ -1,6 +1,6 @@
 import * as Plot from "@observablehq/plot";
 import { isGeometric, logTicks, spaced } from "./axis";
-import { font } from "./charts";
+import { described, font } from "./charts";
 import type { Cut, Scale } from "./data";
 import { el } from "./dom";
 import { decimalsFor, fixed } from "./format";
@@ -27,13 +27,15 @@ export function legend(looks: Map<string, Look>, used: Set<string>): HTMLElement
 }
 
 function swatch(look: Look): Element {
-  return Plot.plot({
+  const swatch = described(Plot.plot({
     width: 34, height: 14, margin: 0, axis: null, x: { domain: [0, 2] }, y: { domain: [0, 2] }, color: { type: "identity" }, symbol: { type: "identity" } as Plot.ScaleOptions,
     marks: [
       Plot.link([0], { x1: 0, x2: 2, y1: 1, y2: 1, stroke: look.colour, strokeWidth: 2, strokeDasharray: look.dash }),
       Plot.dot([0], { x: 1, y: 1, r: 4, fill: look.colour, symbol: look.symbol }),
     ],
-  });
+  }), "");
+  swatch.setAttribute("aria-hidden", "true");
+  return swatch;
 }
 
 /** across gives the horizontal axis of a chart, and the distance of its points from the frame. */
@@ -109,8 +111,7 @@ export function lineChart(c: Chart): Element {
       Plot.tip(points, Plot.pointer({ x: "x", y: (p: Point) => p.y / range.factor, title: (p: Point) => say(c, p), fill: "var(--paper)", stroke: "var(--rule)", fontFamily: "inherit" })),
     ],
   });
-  plot.setAttribute("role", "img");
-  plot.setAttribute("aria-label", `${axis} by ${c.along.name}${c.name === "" ? "" : ", " + c.name}. ${points.map((p) => say(c, p).replaceAll("\n", ", ")).join(". ")}.`);
+  described(plot, `${axis} by ${c.along.name}${c.name === "" ? "" : ", " + c.name}. ${points.map((p) => say(c, p).replaceAll("\n", ", ")).join(". ")}.`);
   return plot;
 }
 
@@ -133,7 +134,6 @@ export function offerStrip(c: Chart): Element {
       Plot.line(c.offers, { x: "x", y: "rate", stroke: "var(--soft)", strokeWidth: 1.4 }),
     ],
   });
-  plot.setAttribute("role", "img");
-  plot.setAttribute("aria-label", `Rate that the path offered (Mbit/s) by ${c.along.name}. ${c.offers.map((o) => `${o.x}: ${o.rate.toFixed(2)}${o.outage > 0 ? `, ${(o.outage / 1000).toFixed(1)} s of outage` : ""}`).join("; ")}.`);
+  described(plot, `Rate that the path offered (Mbit/s) by ${c.along.name}. ${c.offers.map((o) => `${o.x}: ${o.rate.toFixed(2)}${o.outage > 0 ? `, ${(o.outage / 1000).toFixed(1)} s of outage` : ""}`).join("; ")}.`);
   return plot;
 }

@@ -15,9 +15,9 @@ export function placeName(data: Data, { site, network }: { site: string; network
 /** networkName names a network; for streams, by the properties of the link that the study varies. */
 export const networkName = (data: Data, network: string): string => data.networks.find((n) => n.name === network)?.title ?? network;
 
-/** clockName is "real clock" or "virtual clock", or nothing in a run that knows only the real one. */
+/** clockName is "real clock" or "virtual clock", or nothing in a run that knows only one. */
 export function clockName(data: Data, { clock }: { clock: Clock }): string {
-  return data.clockNote === undefined ? "" : `${clock} clock`;
+  return data.cells.every((c) => c.clock === clock) ? "" : `${clock} clock`;
 }
 
 /** sectionName names a section, or the one that a cell is in. */

@@ -1,6 +1,6 @@
 // What the server of `wiretime ui` answers (package ui; docs/ui.md): the two change together. Times are ms unless their names say otherwise.
 
-import type { Cell, Critical, Fact, Flow, FlowEvent, Load, Metric, Network } from "../data";
+import { withSummaries, type Data, type Fact, type Flow, type FlowEvent } from "../data";
 
 export interface State {
   version: string;
@@ -43,93 +43,66 @@ export interface Violation {
   detail: string;
 }
 
-/** CellLoad is a load of a cell's page. */
-export interface CellLoad extends Load {
+/** Attempt is what a report leaves out about a load. */
+export interface Attempt {
   started: string;
   wall: number;
-  violations: Violation[];
-  files: boolean;
-  dropped: boolean;
+  violations?: { rule: number; detail: string }[];
+  hasFiles: boolean;
+  wasDropped: boolean;
 }
 
-export interface CellPage {
-  run: number;
-  study: string;
-  number: number;
-  section: number;
-  cell: Cell;
+/** CellPage is a cell with its loads: the only cell of a report's data. */
+export interface CellPage extends Data {
+  number: number; // the cell's, in the run
   axes: Fact[];
-  metrics: Metric[];
-  network: Network;
-  loads: CellLoad[];
-  words: string[];
-  critical?: Critical;
-  flow?: Flow;
-  kinds?: string[];
-  reasons?: string[];
+  attempts: Attempt[]; // parallel to loads
+  missing?: string; // why the median load's files could not be read
 }
 
-export interface LoadPage {
-  run: number;
-  study: string;
-  cell: number;
-  section: number;
-  label: string;
-  axes: Fact[];
-  network: Network;
-  metrics: Metric[];
-  load: Load;
-  started: string;
-  wall: number;
-  seed: string;
-  index: number;
-  violations: Violation[];
-  pages: { url: string; started: number; dcl: number; onload: number; plt: number }[];
-  files: { name: string; octets: number; url: string }[];
-  dropped?: string;
-  words: string[];
-  has: { critical: boolean; connections: boolean; packets: boolean };
-  neighbours: { previous?: string; next?: string };
+/** LoadPage is a load: the only one in the only cell of a report's data. */
+export interface LoadPage extends Data {
+  load: Attempt & {
+    id: string;
+    number: number; // its cell's, in the run
+    axes: Fact[];
+    index: number;
+    seed: string;
+    pages?: { url: string; started: number; dcl: number; onload: number; plt: number }[];
+    programs?: Fact[];
+    files: { name: string; octets: number; url: string }[];
+    dropped?: string; // how the dropped files come back
+    missing?: string; // why there is no waterfall, or no packets
+    previous?: string;
+    next?: string;
+  };
+  path?: PagePath[];
+  packets?: Traffic;
 }
 
-/** Step is a part of a critical path; its ends are ns since navigation start. */
-export interface Step {
+/** PagePath is the critical path of a page. Steps: from and to in us since the page's navigation start; a kind of Data.kinds; phase and URL, which are words; 1 if packets show it. */
+export interface PagePath {
+  page: string;
+  onLoad: number; // ns
+  late: number; // ns
+  verdict: string;
+  steps: [from: number, to: number, kind: number, phase: number, url: number, seen: number][];
+}
+
+/** Traffic shows a load's packets over time (report/packets.go). */
+export interface Traffic {
+  connections: string[];
+  fates: string[]; // fates[0] is "delivered"
+  marks: [at: number, down: number, octets: number, fate: number, again: number, connection: number][];
+  more: number; // marks left out
   from: number;
-  to: number;
-  phase: string;
-  kind: string;
-  url?: string;
-}
-
-/** Paths are the critical paths of a load's pages; onLoad and kinds are ns. */
-export interface Paths {
-  kinds: string[];
-  paths: { page: string; onLoad: number; verdict: string; late: number; kinds: Record<string, number>; steps: Step[] }[];
+  rate: { step: number; up: number[]; down: number[] }; // octets that arrived in each step, the first of which begins at from
+  total: [up: number, down: number]; // packets that arrived
 }
 
 export interface Connections {
   reasons: string[];
-  connections: Connection[];
-}
-
-export interface Connection {
-  name: string;
-  protocol: string;
-  opened: number;
-  unseen?: string[];
-  events: FlowEvent[];
-  more: number;
-  transfers: { sender: string; octets: number; from: number; to: number; sums: number[]; held: Flow["held"]; points: Flow["points"] }[];
-}
-
-/** Packet: moments are us since navigation start; arrived is -1 where it is not known. */
-export type Packet = [sent: number, arrived: number, up: number, octets: number, connection: number, fate: number, again: number];
-
-export interface Packets {
-  connections: string[];
-  fates: string[]; // fates[0] is ""
-  more: number;
-  packets: Packet[];
+  connections: { name: string; protocol?: string; opened: number; unseen?: string[]; flows: Omit<Flow, "events">[]; events: FlowEvent[]; more: number }[];
 }
 
 /** Difference says what the difference of two onLoads comes from (package difference). All times are ns; those of differences are the second load's less the first's. */
@@ -153,14 +126,14 @@ export interface Progress {
   pending: number;
   attempts: number;
   left?: number;
-  elapsed?: number;
-  last: { id: string; cell: number; label: string; site: string; network: string; validity: string; reason?: string; metric: string; value?: number; late?: number; ended: string }[];
+  since?: string; // when the process that writes began
+  last: { id: string; cell: number; label: string; site: string; network: string; validity: string; reason?: string; metric?: string; value?: number; late?: number; ended: string }[];
   late: { worst: number; loads: number };
 }
 
 export interface Studies {
   folder: string;
-  builtin: { name: string; title: string; description: string }[];
+  builtin: { name: string; title?: string; description?: string }[];
   files: { name: string; modified: string; octets: number }[];
 }
 
@@ -173,10 +146,10 @@ export interface StudyText {
 
 export interface Checked {
   errors: Mistake[];
-  plan?: { name: string; title: string; cells: number; loads: number; quickCells: number; quickLoads: number; clock: string; commands?: string[] };
+  plan?: { name: string; title: string; cells: number; loads: number; quickCells: number; quickLoads: number; clocks: string[]; commands?: string[] };
 }
 
-/** Mistake: line and column count from 1, the column in characters. */
+/** Mistake: line and column count from 1, the column in characters; the line is 0 if it is not at one place. */
 export interface Mistake {
   line: number;
   column: number;
@@ -211,6 +184,9 @@ export async function ask<T>(path: string, options: { method?: string; body?: un
   if (!answer.ok) throw new Failure(answer.status, saidIn(body) ?? `The request ${path} failed with status ${answer.status}.`, body);
   return body as T;
 }
+
+/** askData asks for a report's data. */
+export const askData = async <D extends Data>(path: string, signal: AbortSignal): Promise<D> => withSummaries(await ask<D>(path, { signal }));
 
 function parsed(text: string): unknown {
   try {

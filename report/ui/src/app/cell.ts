@@ -1,22 +1,22 @@
 import { distribution } from "../charts";
 import { criticalPaths } from "../critical";
-import { at, type Data, type Metric } from "../data";
+import { at, type Cell, type Data, type Load, type Metric } from "../data";
 import { drawn, el, scrolling, whenNear } from "../dom";
 import { flows } from "../flow";
 import { fixed, moment, scaled, scaleFor } from "../format";
-import { ask, type CellLoad, type CellPage } from "./api";
+import { timelines } from "../timeline";
+import { askData, type CellPage } from "./api";
 import { outliers, type Far } from "./outliers";
 import { facts, sentence, type Context, type Page } from "./page";
 import { link } from "./route";
 import { runCrumbs } from "./rundata";
-import { dataOf, sectionOf } from "./wrap";
 
 /** cellPage shows every load of a cell, those that do not count with their reasons, and what decided the median load. */
 export async function cellPage(context: Context, run = "", number = ""): Promise<Page> {
   const address = `/api/runs/${encodeURIComponent(run)}/cells/${encodeURIComponent(number)}`;
-  const page = await ask<CellPage>(address + "?light=1", { signal: context.signal });
-  const { cell } = page;
-  const data = dataOf({ cells: [cell], loads: page.loads, metrics: page.metrics, words: page.words });
+  const page = await askData<CellPage>(address + "?light=1", context.signal);
+  const cell = at(page.cells, 0);
+  const network = page.networks[0];
   const measured = page.metrics.filter((_, column) => page.loads.some((l) => l.values[column] != null));
   const ranked = measured.filter((m) => m.ranked);
   const first = measured.find((m) => m.name === context.route.query["metric"]) ?? ranked.find((m) => m.name === "onload") ?? ranked[0] ?? measured[0];
@@ -25,17 +25,17 @@ export async function cellPage(context: Context, run = "", number = ""): Promise
     title, trail: runCrumbs(page.study, run),
     body: [
       facts([...page.axes.map((a): [string, string] => [a.name, a.value]), ["loads", standing(cell)]]),
-      el("p", { class: "facts" }, page.network.facts.map((f) => `${f.name}: ${f.value}`).join("; ")),
-      ...(first === undefined ? [el("p", { class: "lead" }, "No load of this cell has a figure yet.")] : every(context, data, measured, first)),
+      el("p", { class: "facts" }, (network?.facts ?? []).map((f) => `${f.name}: ${f.value}`).join("; ")),
+      ...(first === undefined ? [el("p", { class: "lead" }, "No load of this cell has a figure yet.")] : every(context, page, measured, first)),
       el("h2", {}, "All loads"),
       table(context, page, measured),
-      el("p", { class: "screen" }, el("a", { href: `${address}.csv`, download: `run-${run}-cell-${number}.csv` }, "All figures of these loads as CSV")),
-      page.loads.length === 0 ? null : decided(context, address, cell.label),
+      el("p", { class: "screen" }, el("a", { href: `${address}/csv`, download: `run-${run}-cell-${number}.csv` }, "All figures of these loads as CSV")),
+      page.loads.length === 0 ? null : decided(context, address),
     ],
   };
 }
 
-const standing = (c: CellPage["cell"]): string => ([["valid", c.valid], ["invalid", c.invalid], ["failed", c.failed], ["unsupported", c.unsupported], ["pending", c.pending]] as const)
+const standing = (c: Cell): string => ([["valid", c.valid], ["invalid", c.invalid], ["failed", c.failed], ["unsupported", c.unsupported], ["pending", c.pending]] as const)
   .filter(([name, n]) => name === "valid" || n > 0).map(([name, n]) => `${fixed(n, 0)} ${name}`).join(", ");
 
 /** every draws each load as a dot, by a metric that the reader chooses. */
@@ -45,7 +45,7 @@ function every(context: Context, data: Data, measured: Metric[], first: Metric):
   const caption = el("figcaption");
   const far = el("p", { class: "facts" });
   const draw = (): void => {
-    chart.replaceChildren(distribution(data, sectionOf(data.cells), metric, Math.max(300, Math.min(1000, chart.clientWidth || 700)), (load) => {
+    chart.replaceChildren(distribution(data, at(data.sections, 0), metric, Math.max(300, Math.min(1000, chart.clientWidth || 700)), (load) => {
       location.hash = link(["loads", at(data.loads, load).id]);
     }));
   };
@@ -89,43 +89,46 @@ function table(context: Context, page: CellPage, measured: Metric[]): HTMLElemen
   const together = el("button", { type: "button", class: "do", disabled: true, onclick: () => {
     location.hash = link(["compare", ...chosen]);
   } }, "Compare two loads");
-  const choose = (l: CellLoad): HTMLElement => el("input", { type: "checkbox", "aria-label": `Choose load ${l.id} to compare`, onchange: (event) => {
+  const choose = (l: Load): HTMLElement => el("input", { type: "checkbox", "aria-label": `Choose load ${l.id} to compare`, onchange: (event) => {
     if ((event.target as HTMLInputElement).checked) chosen.add(l.id);
     else chosen.delete(l.id);
     together.disabled = chosen.size !== 2;
     context.say(chosen.size === 0 ? "" : `${[...chosen].join(" and ")} chosen${chosen.size === 2 ? "" : "; choose two loads to compare them"}`);
   } });
-  const rows = page.loads.map((l, i) => el("tr", { class: l.validity },
+  const cell = at(page.cells, 0);
+  const rows = page.loads.map((l, i) => {
+    const { started, violations = [], hasFiles, wasDropped } = at(page.attempts, i);
+    return el("tr", { class: l.validity },
     el("td", { class: "screen" }, choose(l)),
-    el("th", { scope: "row" }, el("a", { href: link(["loads", l.id]) }, l.id), i === page.cell.medianLoad ? el("small", {}, "median load") : null),
-    el("td", {}, moment(l.started)),
-    el("td", {}, l.validity, l.validity === "valid" ? null : el("small", { class: "why" }, l.reason ?? "", ...l.violations.map((v) => el("span", {}, `Rule ${v.rule}: ${v.detail}`)))),
+    el("th", { scope: "row" }, el("a", { href: link(["loads", l.id]) }, l.id), i === cell.medianLoad ? el("small", {}, "median load") : null),
+    el("td", {}, moment(started)),
+    el("td", {}, l.validity, l.validity === "valid" ? null : el("small", { class: "why" }, l.reason ?? "", ...violations.map((v) => el("span", {}, `Rule ${v.rule}: ${v.detail}`)))),
     ...columns.map((m, c) => {
       const value = l.values[page.metrics.indexOf(m)];
       return el("td", { class: "number" }, value == null ? "–" : scaled(value, at(scales, c)));
     }),
-    el("td", {}, l.files ? "kept" : l.dropped ? "dropped" : "none")));
+    el("td", {}, hasFiles ? "kept" : wasDropped ? "dropped" : "none"));
+  });
   return el("div", {},
     el("p", { class: "screen" }, together),
-    scrolling(`Loads of ${page.cell.label}`, el("table", { class: "loads" },
+    scrolling(`Loads of ${cell.label}`, el("table", { class: "loads" },
       el("thead", {}, el("tr", {}, el("th", { class: "screen" }, el("span", { class: "hidden" }, "Choose")), el("th", { scope: "col" }, "Load"), el("th", { scope: "col" }, "Began"), el("th", { scope: "col" }, "Verdict"),
         ...columns.map((m, c) => el("th", { scope: "col", class: "number", title: m.definition }, `${m.title} (${at(scales, c).unit})`)), el("th", { scope: "col" }, "Files"))),
       el("tbody", {}, ...rows))));
 }
 
 /** decided says what decided the median load, once the server has read its capture. */
-function decided(context: Context, address: string, label: string): HTMLElement {
+function decided(context: Context, address: string): HTMLElement {
   const box = el("section", { "aria-busy": "true" }, el("h2", {}, "The median load"), el("p", { class: "facts" }, "Reading its capture …"));
-  void ask<CellPage>(address, { signal: context.signal }).then((page) => {
-    const cell = { ...page.cell, label, ...(page.critical === undefined ? {} : { critical: page.critical }), ...(page.flow === undefined ? {} : { flow: page.flow }) };
-    const data = dataOf({ cells: [cell], loads: page.loads, metrics: page.metrics, words: page.words, kinds: page.kinds, reasons: page.reasons });
-    const section = sectionOf(data.cells);
-    const median = page.loads[cell.medianLoad];
-    const parts = [criticalPaths(data, section), flows(data, section)].filter((p) => p !== null);
+  void askData<CellPage>(address, context.signal).then((page) => {
+    const section = at(page.sections, 0);
+    const median = page.loads[at(page.cells, 0).medianLoad];
+    const parts = [criticalPaths(page, section), flows(page, section), median?.timeline === undefined ? null : timelines(page, section)].filter((p) => p !== null);
     box.replaceChildren(el("h2", {}, "The median load"),
       median === undefined ? el("p", { class: "facts" }, "No valid load of this cell left files.") : el("p", {}, el("a", { href: link(["loads", median.id]) }, `Load ${median.id}`), " is the one nearest to the median."),
+      ...(page.missing === undefined ? [] : [el("p", { class: "failure" }, page.missing)]),
       ...parts);
-  }, (error: unknown) => {
+  }).catch((error: unknown) => {
     if (!context.signal.aborted) box.replaceChildren(el("p", { class: "failure" }, sentence(error)));
   }).finally(() => box.removeAttribute("aria-busy"));
   return box;

@@ -1,5 +1,5 @@
 import { criticalPaths } from "../critical";
-import { unpack, type Cell, type Load } from "../data";
+import { at, unpack, withSummaries, type Cell } from "../data";
 import { el, scrolling, whenNear } from "../dom";
 import { fixed, resourceName, scaled, scaleFor } from "../format";
 import { glance } from "../glance";
@@ -7,12 +7,12 @@ import { endOfAll } from "../layout";
 import { phaseLegend } from "../section";
 import { timelines } from "../timeline";
 import * as tooltip from "../tooltip";
-import { ask, type Difference, type LoadPage, type Paths } from "./api";
+import { ask, type Difference, type LoadPage } from "./api";
 import { changes, type Change } from "./changes";
 import { explained } from "./explained";
-import { facts, sentence, type Context, type Page } from "./page";
+import { facts, type Context, type Page } from "./page";
 import { link } from "./route";
-import { cellOf, dataOf, sectionOf } from "./wrap";
+import { withCells } from "./wrap";
 
 interface Compared {
   a: LoadPage;
@@ -24,7 +24,7 @@ interface Compared {
 /** comparePage shows two loads on one axis, and what differs between them. */
 export async function comparePage(context: Context, a = "", b = ""): Promise<Page> {
   const both = await ask<Compared>(`/api/compare?${new URLSearchParams({ a, b }).toString()}`, { signal: context.signal });
-  const pages = [both.a, both.b];
+  const pages: [LoadPage, LoadPage] = [withSummaries(both.a), withSummaries(both.b)];
   const names = namesOf(both);
   return {
     title: `${a} beside ${b}`,
@@ -33,7 +33,7 @@ export async function comparePage(context: Context, a = "", b = ""): Promise<Pag
       facts(axes(both)),
       el("p", { class: "screen" }, el("a", { href: link(["compare", b, a]) }, "Exchange the two")),
       ...why(both, names),
-      ...together(context, pages, names),
+      ...together(pages, names),
       el("h2", {}, "Figures"),
       figures(both, names),
       ...requests(both, names),
@@ -42,12 +42,15 @@ export async function comparePage(context: Context, a = "", b = ""): Promise<Pag
 }
 
 /** namesOf names both loads, by their cells where these differ. */
-const namesOf = ({ a, b }: Compared): [string, string] => (a.label === b.label ? [a.load.id, b.load.id] : [`${a.label} (${a.load.id})`, `${b.label} (${b.load.id})`]);
+function namesOf({ a, b }: Compared): [string, string] {
+  const [one, other] = [at(a.cells, 0).label, at(b.cells, 0).label];
+  return one === other ? [a.load.id, b.load.id] : [`${one} (${a.load.id})`, `${other} (${b.load.id})`];
+}
 
 /** axes are what both loads share, and what differs. */
 function axes({ a, b }: Compared): [string, string][] {
-  return a.axes.map((axis): [string, string] => {
-    const other = b.axes.find((o) => o.name === axis.name)?.value ?? "–";
+  return a.load.axes.map((axis): [string, string] => {
+    const other = b.load.axes.find((o) => o.name === axis.name)?.value ?? "–";
     return [axis.name, axis.value === other ? axis.value : `${axis.value} | ${other}`];
   });
 }
@@ -62,38 +65,28 @@ function why({ difference, reason }: Compared, names: [string, string]): HTMLEle
 const narrowest = 420;
 
 /** together draws both loads on one axis. */
-function together(context: Context, pages: LoadPage[], names: [string, string]): HTMLElement[] {
-  if (pages.every((p) => p.load.timeline !== undefined)) {
-    const data = dataOf({ cells: pages.map((_, i) => cellOf(names[i] ?? "", i)), loads: pages.map((p) => p.load), metrics: pages[0]?.metrics ?? [], words: [] });
-    return [el("h2", {}, "Both streams"), timelines(data, sectionOf(data.cells))];
-  }
-  const all = pages.map((p) => ({ page: p, requests: p.load.waterfall === undefined ? null : unpack(p.load.waterfall, p.words) }));
-  const end = 1.02 * Math.max(1, ...all.map(({ page, requests }) => endOfAll(requests ?? [], page.load.waterfall?.dcl ?? 0, page.load.waterfall?.onLoad ?? 0)));
+function together(pages: [LoadPage, LoadPage], names: [string, string]): HTMLElement[] {
+  const loads = pages.map((p) => at(p.loads, 0));
+  const cells = pages.map((p, i): Cell => ({ ...at(p.cells, 0), label: names[i] ?? "", medianLoad: i, loads: [i] }));
+  const data = withCells(pages[0], cells, loads);
+  if (loads.every((l) => l.timeline !== undefined)) return [el("h2", {}, "Both streams"), timelines(data, at(data.sections, 0))];
+  const all = pages.map((page, i) => ({ page, load: at(loads, i), requests: unpack(at(loads, i).waterfall ?? { dcl: -1, onLoad: -1, requests: null }, page.words) }));
+  const end = 1.02 * Math.max(1, ...all.map(({ load, requests }) => endOfAll(requests, load.waterfall?.dcl ?? 0, load.waterfall?.onLoad ?? 0)));
   const box = el("div", { class: "glances two" });
   whenNear(box, () => {
     const width = Math.max(290, box.clientWidth >= 2 * narrowest ? box.clientWidth / 2 - 12 : box.clientWidth);
-    box.replaceChildren(...all.map(({ page, requests }, i) => el("figure", {}, el("figcaption", {}, el("b", {}, names[i] ?? "")),
-      requests === null ? el("p", { class: "facts" }, page.dropped ?? "This load left no record of its requests.")
-        : glance(page.load, names[i] ?? "", requests, end, { over: tooltip.show, out: tooltip.hide, choose: () => { location.hash = link(["loads", page.load.id]); } }, width))));
+    box.replaceChildren(...all.map(({ page, load, requests }, i) => el("figure", {}, el("figcaption", {}, el("b", {}, names[i] ?? "")),
+      load.waterfall === undefined ? el("p", { class: "facts" }, page.load.dropped ?? page.load.missing ?? "This load left no record of its requests.")
+        : glance(load, names[i] ?? "", requests, end, { over: tooltip.show, out: tooltip.hide, choose: () => { location.hash = link(["loads", load.id]); } }, width))));
   });
-  const decided = el("div", { "aria-busy": "true" });
-  void Promise.all(pages.map((p) => (p.has.critical ? ask<Paths>(`/api/loads/${p.load.id}/critical`, { signal: context.signal }) : null))).then((paths) => {
-    const cells = paths.flatMap((p, i): Cell[] => (p === null || p.paths.length === 0 ? [] : [{
-      ...cellOf(names[i] ?? "", i),
-      critical: { load: i, onLoad: p.paths.reduce((sum, q) => sum + q.onLoad, 0), kinds: p.kinds.map((k) => p.paths.reduce((sum, q) => sum + (q.kinds[k] ?? 0), 0)), verdict: p.paths.at(-1)?.verdict ?? "" },
-    }]));
-    const loads: Load[] = pages.map((p) => p.load);
-    const drawn = criticalPaths(dataOf({ cells, loads, metrics: [], words: [], kinds: paths.find((p) => p !== null)?.kinds }), sectionOf(cells), "The chain of requests that onLoad waited for in each load, and what its time was spent on. The parts add up to that load's onLoad.");
-    if (drawn !== null) decided.replaceChildren(drawn);
-  }).catch((error: unknown) => {
-    if (!context.signal.aborted) decided.replaceChildren(el("p", { class: "failure" }, sentence(error)));
-  }).finally(() => decided.removeAttribute("aria-busy"));
-  return [el("h2", {}, "Both on one axis"), phaseLegend(), box, decided];
+  const paths = withCells(pages[0], cells.map((c, i) => (c.critical === undefined ? c : { ...c, critical: { ...c.critical, load: i } })), loads);
+  const drawn = criticalPaths(paths, at(paths.sections, 0), "The chain of requests that onLoad waited for in each load, and what its time was spent on. The parts add up to that load's onLoad.");
+  return [el("h2", {}, "Both on one axis"), phaseLegend(), box, ...(drawn === null ? [] : [drawn])];
 }
 
 function figures({ a, b }: Compared, names: [string, string]): HTMLElement {
   const rows = a.metrics.flatMap((m, i) => {
-    const [left, right] = [a.load.values[i], b.load.values[b.metrics.findIndex((o) => o.name === m.name)]];
+    const [left, right] = [at(a.loads, 0).values[i], at(b.loads, 0).values[b.metrics.findIndex((o) => o.name === m.name)]];
     if (left == null || right == null) return [];
     const scale = scaleFor(m.unit, [left, right]);
     return [el("tr", {}, el("th", { scope: "row", title: m.definition }, m.title.toLowerCase() === scale.unit.toLowerCase() ? m.title : `${m.title} (${scale.unit})`), ...[scaled(left, scale), scaled(right, scale), signed(right - left, (d) => scaled(d, scale))].map((v) => el("td", { class: "number" }, v)))];
@@ -110,8 +103,10 @@ const mostChanges = 100;
 
 /** requests lists the resources by how much later they were there in the second load. */
 function requests({ a, b }: Compared, names: [string, string]): HTMLElement[] {
-  if (a.load.waterfall === undefined || b.load.waterfall === undefined) return [];
-  const all = changes(unpack(a.load.waterfall, a.words), unpack(b.load.waterfall, b.words));
+  const [left, right] = [at(a.loads, 0).waterfall, at(b.loads, 0).waterfall];
+  if (left === undefined || right === undefined) return [];
+  const all = changes(unpack(left, a.words), unpack(right, b.words));
+  if (all.every((c) => c.only !== null)) return [el("p", { class: "facts" }, "The two loads have no resource in common: they are not compared resource by resource.")];
   const ms = (value: number | null): string => (value === null ? "–" : fixed(value, 1));
   const words = (c: Change): string => [
     c.priority === null ? "" : `priority ${c.priority.join(" | ")}`, c.protocol === null ? "" : `protocol ${c.protocol.join(" | ")}`, c.bytes === null || c.bytes === 0 ? "" : `${signed(c.bytes, (v) => fixed(v, 0))} B`,

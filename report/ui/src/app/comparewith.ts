@@ -1,6 +1,6 @@
 import { at } from "../data";
 import { el } from "../dom";
-import { ask, type CellPage, type LoadPage } from "./api";
+import { askData, type CellPage, type LoadPage } from "./api";
 import { button, sentence, type Context } from "./page";
 import { link } from "./route";
 import { runData } from "./rundata";
@@ -13,11 +13,11 @@ export function compareWith(context: Context, page: LoadPage): HTMLElement {
     if (id !== "") location.hash = link(["compare", page.load.id, id]);
   };
   void runData(context, String(page.run)).then((data) => {
-    const cells = at(data.sections, page.section).cells.filter((c) => c !== page.cell && at(data.cells, c).valid > 0);
+    const cells = (data.sections.find((s) => s.cells.includes(page.load.number))?.cells ?? []).filter((c) => c !== page.load.number && at(data.cells, c).valid > 0);
     others.replaceChildren(...cells.map((c) => button(at(data.cells, c).label, async () => {
       try {
-        const { cell, loads } = await ask<CellPage>(`/api/runs/${page.run}/cells/${c}?light=1`, { signal: context.signal });
-        const median = loads[cell.medianLoad];
+        const { cells, loads } = await askData<CellPage>(`/api/runs/${page.run}/cells/${c}?light=1`, context.signal);
+        const median = loads[at(cells, 0).medianLoad];
         if (median === undefined) context.say("No valid load of this cell left files.", true);
         else go(median.id);
       } catch (error) {

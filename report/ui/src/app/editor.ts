@@ -1,5 +1,5 @@
 import { el } from "../dom";
-import { counted, fixed } from "../format";
+import { counted, fixed, list } from "../format";
 import { ask, Failure, type Checked, type Mistake, type State, type StudyText } from "./api";
 import { markedLines, offsetOf } from "./mistakes";
 import { button, sentence, type Context, type Page } from "./page";
@@ -84,17 +84,17 @@ function editor(context: Context, source: Source, state: State): HTMLElement {
     try {
       const { errors, plan } = await ask<Checked>("/api/studies/check", { method: "POST", body: { name: file.value, text: area.value }, signal: AbortSignal.any([signal, context.signal]) });
       draw(errors);
-      said.replaceChildren(errors.length > 0 ? list(errors) : el("p", { class: "good" }, plan === undefined ? "No mistakes." : planned(plan)));
+      said.replaceChildren(errors.length > 0 ? mistakeList(errors) : el("p", { class: "good" }, plan === undefined ? "No mistakes." : planned(plan)));
       offer(errors.length === 0 ? plan : undefined);
     } catch (error) {
       if (!signal.aborted && !context.signal.aborted) said.replaceChildren(el("p", { class: "failure" }, sentence(error)));
     }
   };
-  const list = (mistakes: Mistake[]): HTMLElement => el("ul", {}, ...mistakes.map((m) => el("li", {}, el("button", { type: "button", onclick: () => {
+  const mistakeList = (mistakes: Mistake[]): HTMLElement => el("ul", {}, ...mistakes.map((m) => el("li", {}, el("button", { type: "button", onclick: () => {
     const at = offsetOf(area.value, m);
     area.focus();
     area.setSelectionRange(at, at);
-  } }, `Line ${m.line}, column ${m.column}`), `: ${m.message}`)));
+  } }, m.line > 0 ? `Line ${m.line}, column ${m.column}` : "The study"), `: ${m.message}`)));
 
   const save = async (over = tag): Promise<void> => {
     if (!file.reportValidity()) return;
@@ -190,7 +190,7 @@ function editor(context: Context, source: Source, state: State): HTMLElement {
       runs));
 }
 
-const planned = (p: NonNullable<Checked["plan"]>): string => `No mistakes. ${counted(p.cells, "cell")}, ${counted(p.loads, "load")}, clock ${p.clock}; a quick run makes ${fixed(p.quickLoads, 0)}.`;
+const planned = (p: NonNullable<Checked["plan"]>): string => `No mistakes. ${counted(p.cells, "cell")}, ${counted(p.loads, "load")}, clock ${list(p.clocks)}; a quick run makes ${fixed(p.quickLoads, 0)}.`;
 
 /** run starts a study, and goes to where it can be followed. */
 async function run(context: Context, what: { file?: string; builtin?: string; quick: boolean; clock?: string }): Promise<void> {

@@ -1,5 +1,5 @@
 import { el, scrolling } from "../dom";
-import { counted, duration, fixed, roughly } from "../format";
+import { counted, duration, fixed, moment, roughly } from "../format";
 import { ask, type Progress, type RunLine, type State } from "./api";
 import { button, sentence, type Context, type Page } from "./page";
 import { link } from "./route";
@@ -10,7 +10,7 @@ export async function livePage(context: Context, run = ""): Promise<Page> {
   const { runs } = await ask<{ runs: RunLine[] }>("/api/runs", { signal: context.signal });
   const line = runs.find((r) => String(r.id) === run);
   const progress = el("div", { class: "progress" });
-  const controls = el("div", { class: "controls screen" });
+  const controls = el("div", { class: "stop-go screen" });
   const last = el("div");
   let over = false; // it was seen to be under way
   context.live.on("progress", (data) => {
@@ -42,14 +42,17 @@ function standing(p: Progress): HTMLElement[] {
     el("p", { class: "lead" }, words),
     el("progress", { max: p.planned, value: p.done, "aria-label": "Loads done" }),
     el("ul", { class: "counts", "aria-label": "Attempts" }, ...counts.filter(([, , shown]) => shown).map(([name, n]) => el("li", {}, el("b", {}, fixed(n, 0)), el("span", {}, name)))),
-    el("p", { class: "facts" }, `${p.elapsed === undefined ? "" : `Under way for ${roughly(p.elapsed)}. `}The latest packet left the emulator ${duration(p.late.worst)} late; ${counted(p.late.loads, "load")} ${p.late.loads === 1 ? "was" : "were"} too late to count.`),
+    el("p", { class: "facts" }, `${p.since === undefined ? "" : `Under way since ${moment(p.since)}. `}The latest packet left the emulator ${duration(p.late.worst)} late; ${counted(p.late.loads, "load")} ${p.late.loads === 1 ? "was" : "were"} too late to count.`),
   ];
 }
 
+/** storedCommands is the flag that a run asks for if the store's study runs commands that this user has not run before. */
+const storedCommands = "--run-stored-commands";
+
 function controlsOf(context: Context, state: State, run: string): (Node | string)[] {
-  const act = (path: string, said: string) => async (): Promise<void> => {
+  const act = (path: string, said: string, body: object = {}) => async (): Promise<void> => {
     try {
-      await ask(path, { method: "POST", body: {} });
+      await ask(path, { method: "POST", body });
       context.say(said);
     } catch (error) {
       context.say(sentence(error), true);
@@ -63,6 +66,7 @@ function controlsOf(context: Context, state: State, run: string): (Node | string
     parts.push(button("Resume", act("/api/run/resume", "The run goes on.")));
   }
   const words = state.running?.said ?? (state.running === undefined && state.last !== undefined && state.last.code !== 0 ? state.last.said : undefined);
+  if (state.running === undefined && words?.includes(storedCommands) === true && state.controls) parts.push(button("Run these commands, and resume", act("/api/run/resume", "The run goes on.", { storedCommands: true })));
   if (words !== undefined && words !== "") parts.push(scrolling("What the run says", el("pre", {}, words)));
   return parts;
 }
@@ -75,7 +79,7 @@ function lastLoads({ run, last }: Progress): HTMLElement {
       el("th", { scope: "row" }, el("a", { href: link(["loads", l.id]) }, l.id)),
       el("td", {}, el("a", { href: link(["runs", run, "cells", l.cell]) }, [l.label, l.site, l.network].filter(Boolean).join(", "))),
       el("td", {}, l.validity, l.reason === undefined || l.reason === "" ? null : el("small", { class: "why" }, l.reason)),
-      el("td", { class: "number" }, l.value === undefined ? "–" : fixed(l.value, 1), el("small", {}, l.metric)),
+      el("td", { class: "number" }, l.value === undefined ? "–" : fixed(l.value, 1), l.metric === undefined ? null : el("small", {}, l.metric)),
       el("td", { class: "number" }, l.late === undefined ? "–" : fixed(l.late, 3)),
       el("td", {}, new Date(l.ended).toISOString().slice(11, 19)))))));
 }

@@ -1,136 +1,129 @@
 import { criticalPaths, pathLegend } from "../critical";
-import { unpack, type Data, type Request } from "../data";
+import { at, unpack, type Request } from "../data";
 import { el, scrolling } from "../dom";
 import { fixed, moment, scaled, scaleFor } from "../format";
-import { endOfAll } from "../layout";
 import { requestList, type Extra } from "../requests";
 import { phaseLegend } from "../section";
 import { timelines } from "../timeline";
 import * as tooltip from "../tooltip";
-import { ask, type Connections, type LoadPage, type Packets, type Paths } from "./api";
+import { ask, askData, type Connections, type LoadPage } from "./api";
 import { compareWith } from "./comparewith";
 import { connectionViews } from "./connections";
-import { criticalLane, packetLanes } from "./lanes";
+import { criticalLane, packetLanes, stepsOf } from "./lanes";
 import { packetTable } from "./packettable";
 import { facts, sentence, type Context, type Page } from "./page";
 import { link } from "./route";
 import { runCrumbs } from "./rundata";
-import { cellOf, dataOf, sectionOf } from "./wrap";
+import { withCells } from "./wrap";
 
 /** loadPage shows all that is known of one load. */
 export async function loadPage(context: Context, id = ""): Promise<Page> {
-  const page = await ask<LoadPage>(`/api/loads/${encodeURIComponent(id)}`, { signal: context.signal });
-  const { load } = page;
-  const cell = link(["runs", page.run, "cells", page.cell]);
+  const page = await askData<LoadPage>(`/api/loads/${encodeURIComponent(id)}`, context.signal);
+  const [load, cell] = [at(page.loads, 0), at(page.cells, 0)];
+  const { previous, next, axes, started, wall, seed, programs } = page.load;
   return {
     title: `Load ${load.id}`,
-    trail: [...runCrumbs(page.study, page.run), { name: page.label, href: cell }],
-    tabs: el("nav", { class: "tabs", "aria-label": "Loads of the run" },
-      page.neighbours.previous === undefined ? null : el("a", { href: link(["loads", page.neighbours.previous]), rel: "prev" }, `Previous: ${page.neighbours.previous}`),
-      page.neighbours.next === undefined ? null : el("a", { href: link(["loads", page.neighbours.next]), rel: "next" }, `Next: ${page.neighbours.next}`)),
+    trail: [...runCrumbs(page.study, page.run), { name: cell.label, href: link(["runs", page.run, "cells", page.load.number]) }],
+    tabs: el("nav", { class: "tabs", "aria-label": "Loads of the cell" },
+      previous === undefined ? null : el("a", { href: link(["loads", previous]), rel: "prev" }, `Previous: ${previous}`),
+      next === undefined ? null : el("a", { href: link(["loads", next]), rel: "next" }, `Next: ${next}`)),
     body: [
       load.validity === "valid" ? null : el("div", { class: "failure" }, el("p", {}, `This load is ${load.validity} and counts in no result: ${load.reason ?? ""}`),
-        page.violations.length === 0 ? null : el("ul", {}, ...page.violations.map((v) => el("li", {}, `Rule ${v.rule}${v.title === undefined ? "" : `, ${v.title}`}: ${v.detail}`)))),
-      facts([...page.axes.map((a): [string, string] => [a.name, a.value]), ["began", moment(page.started)], ["took", `${fixed(page.wall, 0)} ms of real time`], ["repeat", `${load.repeat + 1}, attempt ${load.attempt}`], ["seed", page.seed]]),
+        el("ul", {}, ...(page.load.violations ?? []).map((v) => el("li", {}, `Rule ${v.rule}: ${v.detail}`)))),
+      facts([...axes.map((a): [string, string] => [a.name, a.value]), ["began", moment(started)], ["took", `${fixed(wall, 0)} ms of real time`], ["repeat", `${load.repeat + 1}, attempt ${load.attempt}`], ["seed", seed]]),
       takeAway(page),
       compareWith(context, page),
       ...story(context, page),
       el("h2", {}, "Figures"),
       figures(page),
       pagesOf(page),
+      programs === undefined ? null : el("details", {}, el("summary", {}, "The programs that this load follows from"), el("dl", { class: "pairs" }, ...programs.flatMap((p) => [el("dt", {}, p.name), el("dd", {}, p.value)]))),
     ],
   };
 }
 
 /** takeAway lists the load's files. */
-function takeAway(page: LoadPage): HTMLElement {
-  if (page.files.length === 0) return el("p", { class: "facts" }, page.dropped ?? "This load left no files.");
-  return el("p", { class: "files screen" }, "Take away: ", ...page.files.flatMap((f, i) => [i === 0 ? "" : " ", el("a", { href: f.url, download: `${page.load.id}-${f.name}` }, f.name), ` (${fixed(f.octets / 1000, 0)} kB)`]),
-    page.dropped === undefined ? null : ` ${page.dropped}`);
+function takeAway({ load: { id, files, dropped } }: LoadPage): HTMLElement {
+  if (files.length === 0) return el("p", { class: "facts" }, dropped === undefined ? "This load left no files." : `Its files were dropped: ${dropped}.`);
+  return el("p", { class: "files screen" }, "Take away: ", ...files.flatMap((f) => [el("a", { href: f.url, download: `${id}-${f.name}` }, f.name), ` (${fixed(f.octets / 1000, 0)} kB) `]));
 }
+
+/** missing says why something cannot be shown. */
+const missing = ({ load }: LoadPage): string => load.dropped ?? load.missing ?? "this load left no record of it";
 
 /** story shows what happened in the load: its requests or its stream, its packets, and what decided its time. */
 function story(context: Context, page: LoadPage): HTMLElement[] {
-  const { load } = page;
-  if (load.timeline !== undefined) {
-    const data = dataOf({ cells: [cellOf(page.label, 0)], loads: [load], metrics: page.metrics, words: page.words });
-    return [el("h2", {}, "The stream"), timelines(data, sectionOf(data.cells))];
-  }
-  if (load.waterfall === undefined) return [el("p", { class: "lead" }, page.dropped ?? "This load left no record of its requests.")];
-  const requests = unpack(load.waterfall, page.words);
-  const waterfall = el("div", { class: "list" });
-  const extra: Extra = { lanes: [] };
-  const draw = (): void => {
-    const table = requestList(load, page.label, requests, extra);
-    table.addEventListener("pointerleave", tooltip.hide);
-    waterfall.replaceChildren(table);
+  const load = at(page.loads, 0);
+  const label = at(page.cells, 0).label;
+  const packets = page.packets === undefined ? [el("p", { class: "facts" }, `The packets are not known: ${missing(page)}.`)] : packetTable(load.id, page.packets);
+  if (load.timeline !== undefined) return [el("h2", {}, "The stream"), timelines(page, at(page.sections, 0)), el("h2", {}, "Packets"), ...packets];
+  if (load.waterfall === undefined) return [el("p", { class: "lead" }, `There is no record of its requests: ${missing(page)}.`)];
+  const kinds = page.kinds ?? [];
+  const present = kinds.map((_, k) => k).filter((k) => (page.path ?? []).some((p) => p.steps.some((s) => s[2] === k)));
+  const urls = new Set(stepsOf(page).map((s) => s.url).filter((u) => u !== ""));
+  const extra: Extra = {
+    lanes: [...(page.path === undefined ? [] : [criticalLane(page)]), ...(page.packets === undefined ? [] : packetLanes(page.packets))],
+    decisive: (r: Request) => urls.has(r.url.replace(/^[A-Z]+ /, "").slice(0, 2048)),
   };
-  draw();
-  const legend = el("div");
-  const path = later(page.has.critical, "Critical path", "Following the load back from onLoad …", () => ask<Paths>(`/api/loads/${load.id}/critical`, { signal: context.signal }), (paths) => {
-    const urls = new Set(paths.paths.flatMap((p) => p.steps.map((s) => s.url ?? "")).filter((u) => u !== ""));
-    extra.lanes = [criticalLane(paths, page.pages), ...(extra.lanes ?? [])];
-    extra.decisive = (r: Request) => urls.has(r.url.replace(/^[A-Z]+ /, "").slice(0, 2048));
-    draw();
-    legend.prepend(pathLegend(paths.kinds, paths.kinds.map((_, k) => k).filter((k) => paths.paths.some((p) => (p.kinds[paths.kinds[k] ?? ""] ?? 0) > 0))));
-    return criticalOf(page, paths);
-  }, context);
-  const packets = later(page.has.packets, "Packets", "Reading the capture …", () => ask<Packets>(`/api/loads/${load.id}/packets`, { signal: context.signal }), (all) => {
-    extra.lanes = [...(extra.lanes ?? []), ...packetLanes(all, endOfAll(requests, load.waterfall?.dcl ?? 0, load.waterfall?.onLoad ?? 0) * 1.01)];
-    draw();
-    return [packetTable(load.id, all)];
-  }, context);
-  const connections = later(page.has.connections, "Frames and windows", "Reading the connections …", () => ask<Connections>(`/api/loads/${load.id}/connections`, { signal: context.signal }), (all) => connectionViews(page, all), context);
+  const table = requestList(load, label, unpack(load.waterfall, page.words), extra);
+  table.addEventListener("pointerleave", tooltip.hide);
   return [
     el("h2", {}, "Requests"),
-    el("p", { class: "caption" }, "Above the requests: the critical path, and what both ends sent over time; a line through a whole strip is a packet that the path dropped, a line through its lower half a segment of TCP that was sent again. Requests that onLoad waited for are bold."),
-    phaseLegend(), legend, waterfall,
+    el("p", { class: "caption" }, "Above the requests: the critical path, and what arrived from both ends over time. A line through a whole strip is a packet that the path dropped, a line through its lower half a segment of TCP that was sent again. Requests that onLoad waited for are bold."),
+    phaseLegend(), present.length === 0 ? el("div") : pathLegend(kinds, present),
+    el("div", { class: "list" }, table),
     el("p", { class: "screen" }, el("a", { href: `/api/loads/${load.id}/requests.csv`, download: `${load.id}-requests.csv` }, "All requests as CSV")),
-    path, packets, connections,
+    ...criticalOf(page),
+    el("h2", {}, "Packets"), ...packets,
+    connections(context, page),
   ];
 }
 
-/** later is a part of the page that the server needs some time for. */
-function later<T>(has: boolean, title: string, wait: string, answer: () => Promise<T>, show: (answer: T) => HTMLElement[], context: Context): HTMLElement {
-  const section = el("section", {}, el("h2", {}, title), el("p", { class: "facts" }, has ? wait : "The load left no capture that shows it."));
-  if (!has) return section;
-  const put = (...parts: HTMLElement[]): void => section.replaceChildren(el("h2", {}, title), ...parts);
-  section.setAttribute("aria-busy", "true");
-  void answer().then((value) => put(...show(value))).catch((error: unknown) => {
-    if (!context.signal.aborted) put(el("p", { class: "failure" }, sentence(error)));
+/** criticalOf draws the critical paths of the load's pages. */
+function criticalOf(page: LoadPage): HTMLElement[] {
+  const { path = [], kinds = [] } = page;
+  if (path.length === 0) return [el("p", { class: "facts" }, `There is no critical path: ${missing(page)}.`)];
+  const cell = at(page.cells, 0);
+  const several = withCells(page, path.map((p, i) => ({
+    ...cell, label: path.length === 1 ? cell.label : `page ${i + 1}`,
+    critical: { load: 0, onLoad: p.onLoad, kinds: kinds.map((_, k) => 1000 * p.steps.filter((s) => s[2] === k).reduce((sum, [from, to]) => sum + to - from, 0)), verdict: p.verdict },
+  })));
+  const exact = path.length === 1 && cell.critical !== undefined ? withCells(page, [cell]) : several; // the steps are rounded to us
+  const drawn = criticalPaths(exact, at(exact.sections, 0), "The chain of requests that onLoad waited for, and what its time was spent on. The parts add up to onLoad.");
+  return [el("h2", {}, "Critical path"), ...path.map((p) => el("p", { class: "answer" }, p.verdict)), ...(drawn === null ? [] : [drawn]),
+    el("p", { class: "screen" }, el("a", { href: `/api/loads/${page.load.id}/path.csv`, download: `${page.load.id}-path.csv` }, "All steps as CSV"))];
+}
+
+/** connections are read by the server once the rest of the page is shown. */
+function connections(context: Context, page: LoadPage): HTMLElement {
+  const section = el("section", { "aria-busy": "true" }, el("h2", {}, "Frames and windows"), el("p", { class: "facts" }, "Reading the capture …"));
+  void ask<Connections>(`/api/loads/${page.load.id}/connections`, { signal: context.signal }).then((all) => {
+    section.replaceChildren(el("h2", {}, "Frames and windows"), ...connectionViews(page, all));
+  }).catch((error: unknown) => {
+    if (!context.signal.aborted) section.replaceChildren(el("h2", {}, "Frames and windows"), el("p", { class: "facts" }, sentence(error)));
   }).finally(() => section.removeAttribute("aria-busy"));
   return section;
 }
 
-/** criticalOf draws the critical paths of the load's pages. */
-function criticalOf(page: LoadPage, paths: Paths): HTMLElement[] {
-  const cells = paths.paths.map((p, i) => ({
-    ...cellOf(paths.paths.length === 1 ? page.label : `page ${i + 1}`, 0),
-    critical: { load: 0, onLoad: p.onLoad, kinds: paths.kinds.map((k) => p.kinds[k] ?? 0), verdict: p.verdict },
-  }));
-  const data: Data = dataOf({ cells, loads: [page.load], metrics: page.metrics, words: page.words, kinds: paths.kinds });
-  const drawn = criticalPaths(data, sectionOf(cells), "The chain of requests that onLoad waited for, and what its time was spent on. The parts add up to onLoad.");
-  return [...paths.paths.map((p) => el("p", { class: "answer" }, p.verdict)), ...(drawn === null ? [] : [drawn])];
-}
-
 function figures(page: LoadPage): HTMLElement {
+  const load = at(page.loads, 0);
   const rows = page.metrics.flatMap((m, i) => {
-    const value = page.load.values[i];
+    const value = load.values[i];
     if (value == null) return [];
     const scale = scaleFor(m.unit, [value]);
-    return [el("tr", {}, el("th", { scope: "row" }, m.title), el("td", { class: "number" }, `${scaled(value, scale)}${m.title === m.unit ? "" : ` ${scale.unit}`}`), el("td", { class: "facts" }, m.definition))];
+    return [el("tr", {}, el("th", { scope: "row" }, m.title), el("td", { class: "number" }, `${scaled(value, scale)}${m.title.toLowerCase() === m.unit.toLowerCase() ? "" : ` ${scale.unit}`}`), el("td", { class: "facts" }, m.definition))];
   });
   if (rows.length === 0) return el("p", { class: "facts" }, "This load has no figures.");
-  return scrolling(`Figures of load ${page.load.id}`, el("table", {},
+  return scrolling(`Figures of load ${load.id}`, el("table", {},
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Metric"), el("th", { scope: "col", class: "number" }, "Value"), el("th", { scope: "col" }, "What it means"))),
     el("tbody", {}, ...rows)));
 }
 
 /** pagesOf lists the pages of a load that visited several. */
-function pagesOf({ pages, load }: LoadPage): HTMLElement | null {
+function pagesOf({ load: { id, pages = [] } }: LoadPage): HTMLElement | null {
   if (pages.length < 2) return null;
   const ms = (value: number): string => (value < 0 ? "–" : fixed(value, 1));
-  return el("section", {}, el("h2", {}, "Pages"), scrolling(`Pages of load ${load.id}`, el("table", {},
+  return el("section", {}, el("h2", {}, "Pages"), scrolling(`Pages of load ${id}`, el("table", {},
     el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Page"), ...["Began (ms)", "DCL (ms)", "onLoad (ms)", "PLT (ms)"].map((h) => el("th", { scope: "col", class: "number" }, h)))),
     el("tbody", {}, ...pages.map((p) => el("tr", {}, el("th", { scope: "row" }, p.url), ...[p.started, p.dcl, p.onload, p.plt].map((v) => el("td", { class: "number" }, ms(v)))))))));
 }

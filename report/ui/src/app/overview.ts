@@ -62,11 +62,19 @@ function view(context: Context, data: Data, run: string): HTMLElement[] {
     ...(data.clockNote === undefined ? [] : [el("p", { class: "caption" }, data.clockNote)]),
     ...(overview === null ? [] : [overview.element]),
     table,
+    csvs(query, run),
     ...(series === null ? [] : [series]),
     ...(data.clocks === undefined ? [] : [clocksView(data, data.clocks)]),
     el("h2", {}, "All figures, cell by cell"),
     ...data.sections.map((_, i) => section(data, i, run)),
   ];
+}
+
+/** csvs leads to what the overview shows, and to what it is made of, as CSV. */
+function csvs(query: Record<string, string>, run: string): HTMLElement {
+  const ratios = new URLSearchParams({ ...(query["metric"] ? { metric: query["metric"] } : {}), ...(query["against"] ? { baseline: query["against"] } : {}) }).toString();
+  return el("p", { class: "screen" }, "As CSV: ", ...([["medians of all cells", "cells.csv"], ["ratios", `ratios.csv${ratios === "" ? "" : "?" + ratios}`], ["every figure of every load", "loads.csv"]] as const).flatMap(([name, file], i) => [
+    i === 0 ? "" : ", ", el("a", { href: `/api/runs/${run}/${file}`, download: `run-${run}-${file.replace(/\?.*/, "")}` }, name)]));
 }
 
 /** manySections is the number of sections above which the table of medians is folded. */

@@ -1,28 +1,18 @@
 import { expect, test } from "vitest";
-import type { Packets } from "./api";
-import { marksOf, perConnection, sentBy } from "./packets";
+import type { Traffic } from "./api";
+import { marksOf, tally } from "./packets";
 
-const all: Packets = {
-  connections: ["a > b TCP", "c > d QUIC"], fates: ["", "queue full"], more: 0,
-  packets: [
-    [0, 50_000, 1, 60, 0, 0, 0],
-    [60_000, 110_000, 0, 1500, 0, 0, 0],
-    [61_000, -1, 0, 1500, 0, 1, 0],
-    [99_000, 149_000, 0, 1500, 0, 0, 1],
-    [99_999, -1, 1, 1200, 1, 1, 1],
-    [-5, 2, 1, 40, 1, 0, 0],
-  ],
+const traffic: Traffic = {
+  connections: ["a > b TCP", "c > d QUIC"], fates: ["delivered", "queue full"], more: 0, from: 0, rate: { step: 1, up: [], down: [] }, total: [9, 9],
+  marks: [[61, 1, 1500, 1, 0, 0], [99, 1, 1500, 0, 1, 0], [99.9, 0, 1200, 1, 1, 1]],
 };
 
-test("octets fall into the stretch in which they were sent, by direction", () => {
-  expect(sentBy(all.packets, false, 100, 4).map((s) => s.octets)).toEqual([0, 0, 3000, 1500]);
-  expect(sentBy(all.packets, true, 100, 4).map((s) => s.octets)).toEqual([60, 0, 0, 1200]);
+test("what was dropped and what was sent again stands out; what was both counts as dropped", () => {
+  expect(marksOf(traffic).map((m) => [m.at, m.kind, m.why, m.up, m.connection])).toEqual([
+    [61, "dropped", "queue full", false, "a > b TCP"], [99, "again", "", false, "a > b TCP"], [99.9, "dropped", "queue full", true, "c > d QUIC"],
+  ]);
 });
 
-test("what was dropped and what was sent again stands out", () => {
-  expect(marksOf(all).map((m) => [m.at, m.kind, m.why, m.up])).toEqual([[61, "dropped", "queue full", false], [99, "again", "", false], [99.999, "dropped", "queue full", true]]);
-});
-
-test("connections are counted, the busiest first", () => {
-  expect(perConnection(all).map((c) => [c.name, c.packets, c.octets, c.dropped, c.again])).toEqual([["a > b TCP", 4, 4560, 1, 1], ["c > d QUIC", 2, 1240, 1, 1]]);
+test("marks are counted by connection", () => {
+  expect(tally(marksOf(traffic))).toEqual([{ connection: "a > b TCP", dropped: 1, again: 1 }, { connection: "c > d QUIC", dropped: 1, again: 0 }]);
 });

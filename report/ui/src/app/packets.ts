@@ -1,23 +1,6 @@
-// Packets on a time axis: what each end sent, what was dropped, what was sent again.
+// Packets on a time axis: what was dropped, what was sent again.
 
-import type { Packet, Packets } from "./api";
-
-/** Stretch is a part of the time axis and the octets that left one end within it. */
-export interface Stretch {
-  from: number; // ms
-  to: number;
-  octets: number;
-}
-
-/** sentBy sums up the packets of a direction in stretches of equal length from 0 to end, ms. */
-export function sentBy(packets: Packet[], up: boolean, end: number, count: number): Stretch[] {
-  const result = Array.from({ length: count }, (_, i): Stretch => ({ from: (end * i) / count, to: (end * (i + 1)) / count, octets: 0 }));
-  for (const [sent, , isUp, octets] of packets) {
-    const stretch = result[Math.floor((sent / 1000 / end) * count)];
-    if (stretch !== undefined && (isUp === 1) === up) stretch.octets += octets;
-  }
-  return result;
-}
+import type { Traffic } from "./api";
 
 /** Mark is a packet that stands out. */
 export interface Mark {
@@ -25,29 +8,24 @@ export interface Mark {
   kind: "dropped" | "again";
   why: string; // why it was dropped; empty for one that was sent again
   octets: number;
-  connection: number;
+  connection: string;
   up: boolean;
 }
 
 /** marksOf returns the packets that were dropped or sent again. One that is both counts as dropped. */
-export function marksOf({ packets, fates }: Packets): Mark[] {
-  return packets.flatMap(([sent, , up, octets, connection, fate, again]): Mark[] => {
-    const common = { at: sent / 1000, octets, connection, up: up === 1 };
-    if (fate > 0) return [{ ...common, kind: "dropped", why: fates[fate] ?? "" }];
-    return again === 1 ? [{ ...common, kind: "again", why: "" }] : [];
-  });
+export function marksOf({ marks, fates, connections }: Traffic): Mark[] {
+  return marks.map(([at, down, octets, fate, , connection]) => ({
+    at, octets, connection: connections[connection] ?? "", up: down === 0, kind: fate > 0 ? "dropped" : "again", why: fate > 0 ? fates[fate] ?? "" : "",
+  }));
 }
 
-/** perConnection sums up what happened on each connection, the busiest first. */
-export function perConnection(all: Packets): { name: string; index: number; packets: number; octets: number; dropped: number; again: number }[] {
-  const rows = all.connections.map((name, index) => ({ name, index, packets: 0, octets: 0, dropped: 0, again: 0 }));
-  for (const [, , , octets, connection, fate, again] of all.packets) {
-    const row = rows[connection];
-    if (row === undefined) continue;
-    row.packets++;
-    row.octets += octets;
-    row.dropped += fate > 0 ? 1 : 0;
-    row.again += again;
+/** tally counts marks by connection, the one with the most first. */
+export function tally(marks: Mark[]): { connection: string; dropped: number; again: number }[] {
+  const rows = new Map<string, { connection: string; dropped: number; again: number }>();
+  for (const m of marks) {
+    const row = rows.get(m.connection) ?? { connection: m.connection, dropped: 0, again: 0 };
+    row[m.kind]++;
+    rows.set(m.connection, row);
   }
-  return rows.sort((a, b) => b.octets - a.octets);
+  return [...rows.values()].sort((a, b) => b.dropped + b.again - a.dropped - a.again);
 }

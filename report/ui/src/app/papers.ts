@@ -29,7 +29,6 @@ export async function papersPage(context: Context): Promise<Page> {
     title: "Papers", trail: [],
     body: [
       el("p", { class: "lead" }, "Each experiment, table, figure and claim of the papers that Wiretime repeats. The verdicts are those of the last run of each study in this store."),
-      el("p", { class: "tools screen" }, el("a", { href: "/api/papers.csv", download: "papers.csv" }, "CSV")),
       ...papers.map((p) => el("details", { class: "folded paper", open: p.items.some(decided) },
         el("summary", {}, el("h2", {}, p.name), el("span", { class: "facts" }, ` ${counted(p.items.length, "item")}`)),
         el("p", {}, p.reference),

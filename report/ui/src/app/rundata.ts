@@ -1,11 +1,11 @@
 import type { Data } from "../data";
 import { el } from "../dom";
-import { ask } from "./api";
+import { askData } from "./api";
 import type { Context, Crumb } from "./page";
 import { link } from "./route";
 
 /** runData fetches what is known of a run but for its single loads. */
-export const runData = (context: Context, run: string): Promise<Data> => ask<Data>(`/api/runs/${encodeURIComponent(run)}`, { signal: context.signal });
+export const runData = (context: Context, run: string): Promise<Data> => askData<Data>(`/api/runs/${encodeURIComponent(run)}`, context.signal);
 
 const pages: [word: string, name: string][] = [["", "Overview"], ["study", "Study and claims"], ["checks", "Validity and environment"], ["live", "Progress"]];
 

@@ -36,4 +36,4 @@ function create({ files }: Studies): HTMLElement {
 
 const builtin = ({ builtin }: Studies): HTMLElement => scrolling("Built-in studies", el("table", {},
   el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Study"), el("th", { scope: "col" }, "What it measures"))),
-  el("tbody", {}, ...builtin.map((s) => el("tr", {}, el("th", { scope: "row" }, el("a", { href: link(["studies", "builtin", s.name]) }, s.name)), el("td", {}, s.title, s.description === "" ? null : el("small", { class: "why" }, s.description)))))));
+  el("tbody", {}, ...builtin.map((s) => el("tr", {}, el("th", { scope: "row" }, el("a", { href: link(["studies", "builtin", s.name]) }, s.name)), el("td", {}, s.title ?? "", s.description === undefined ? null : el("small", { class: "why" }, s.description)))))));
