@@ -7,6 +7,10 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
+
+	"wiretime/capture"
+	"wiretime/evidence"
 )
 
 const ms = 1e6 // ns
@@ -208,6 +212,11 @@ func TestCells(t *testing.T) {
 	if _, err := Between(pages, cell(6, 10), 1); !errors.Is(err, ErrPages) {
 		t.Errorf("loads of one and two pages: error %v", err)
 	}
+	tabs := cell(6, 10)
+	tabs[5].atOnce = true
+	if _, err := Between(cell(6, 10), tabs, 1); !errors.Is(err, ErrTabs) {
+		t.Errorf("pages in tabs: error %v", err)
+	}
 }
 
 func TestSentence(t *testing.T) {
@@ -238,6 +247,31 @@ func TestSentence(t *testing.T) {
 	unclear := load("", map[place]amount{at("www.test/", Server): {time: 150 * ms}})
 	if got := between(t, six(unclear), noisy).Sentence("h2", "h3"); !strings.HasPrefix(got, "Whether h3 is slower or faster than h2 is not certain (") || !strings.HasSuffix(got, "on average h3 is 0.5 ms slower than h2: +0.5 ms server (not certain).") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestPagesAtOnce tells pages of a journey from those in tabs.
+func TestPagesAtOnce(t *testing.T) {
+	began := time.Unix(1_700_000_000, 0)
+	page := func(from, onLoad float64) capture.Page {
+		return capture.Page{ID: fmt.Sprint(from), Started: began.Add(time.Duration(from * ms)), Timings: capture.PageTimings{OnLoad: onLoad}}
+	}
+	for _, c := range []struct {
+		pages []capture.Page
+		want  bool
+	}{
+		{[]capture.Page{page(0, 100)}, false},
+		{[]capture.Page{page(0, 100), page(100, 50), page(200, 50)}, false},
+		{[]capture.Page{page(0, 100), page(100, 50), page(140, 50)}, true},
+		{[]capture.Page{page(0, 100), page(0, 90)}, true},
+	} {
+		l := Of("a", &evidence.Evidence{HAR: &capture.HAR{Log: capture.Log{Pages: c.pages}}})
+		if l.atOnce != c.want || l.Pages != len(c.pages) || l.sums()[Client] != l.OnLoad {
+			t.Errorf("%d pages: at once %t, want %t; %+v", len(c.pages), l.atOnce, c.want, l)
+		}
+	}
+	if l := Of("a", &evidence.Evidence{}); l != nil {
+		t.Errorf("without a HAR: %+v", l)
 	}
 }
 
