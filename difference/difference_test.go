@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wiretime/capture"
+	"wiretime/critical"
 	"wiretime/evidence"
 )
 
@@ -247,6 +248,44 @@ func TestSentence(t *testing.T) {
 	unclear := load("", map[place]amount{at("www.test/", Server): {time: 150 * ms}})
 	if got := between(t, six(unclear), noisy).Sentence("h2", "h3"); !strings.HasPrefix(got, "Whether h3 is slower or faster than h2 is not certain (") || !strings.HasSuffix(got, "on average h3 is 0.5 ms slower than h2: +0.5 ms server (not certain).") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestCauses names what each share of a critical path counts as.
+func TestCauses(t *testing.T) {
+	for _, c := range []struct {
+		share critical.Share
+		cause Cause
+		part  string
+	}{
+		{critical.Share{Kind: critical.SetUp, Phase: critical.Blocked, Detail: critical.TLSHandshake}, SetUp, "TLS handshake"},
+		{critical.Share{Kind: critical.SetUp, Phase: critical.DNS, Detail: critical.LookUp}, SetUp, "name look-up"},
+		{critical.Share{Kind: critical.Delay, Phase: critical.Wait}, Distance, ""},
+		{critical.Share{Kind: critical.Server, Phase: critical.Wait}, Server, ""},
+		{critical.Share{Kind: critical.Window, Phase: critical.Receive}, Windows, "before any loss"},
+		{critical.Share{Kind: critical.Window, Phase: critical.Receive, Detail: critical.AfterLoss}, Windows, "after a loss"},
+		{critical.Share{Kind: critical.Bandwidth, Phase: critical.Receive, Detail: critical.Own}, Bandwidth, "downlink"},
+		{critical.Share{Kind: critical.Bandwidth, Phase: critical.Send, Detail: critical.Shared, Up: true}, Bandwidth, "uplink"},
+		{critical.Share{Kind: critical.Queueing, Phase: critical.Wait, Detail: critical.Shared}, Bandwidth, "downlink"},
+		{critical.Share{Kind: critical.Bandwidth, Phase: critical.Wait, Detail: critical.Overtook}, Priorities, ""},
+		{critical.Share{Kind: critical.Queueing, Phase: critical.Wait, Detail: critical.Overtook}, Priorities, ""},
+		{critical.Share{Kind: critical.Queueing, Phase: critical.Wait, Detail: critical.Earlier}, Queue, "less urgent responses"},
+		{critical.Share{Kind: critical.Queueing, Phase: critical.Wait, Detail: critical.Foreign}, Queue, "other traffic"},
+		{critical.Share{Kind: critical.Loss, Phase: critical.Connect}, LossRecovery, "during set-up"},
+		{critical.Share{Kind: critical.Loss, Phase: critical.Wait, Up: true}, LossRecovery, "uplink"},
+		{critical.Share{Kind: critical.HeadOfLine, Phase: critical.Receive}, HeadOfLine, ""},
+		{critical.Share{Kind: critical.Client, Phase: critical.ClientPhase}, Client, "between requests"},
+		{critical.Share{Kind: critical.Client, Phase: critical.Blocked}, Client, "requests held back"},
+		{critical.Share{Kind: critical.Client, Phase: critical.Receive}, Client, "within requests"},
+	} {
+		c.share.Seen = true
+		if cause, part := causeOf(c.share); cause != c.cause || part != c.part {
+			t.Errorf("%s in %s counts as %s, %q, want %s, %q", c.share.Kind, c.share.Phase, cause, part, c.cause, c.part)
+		}
+		c.share.Seen = false
+		if cause, _ := causeOf(c.share); cause != NotAttributed {
+			t.Errorf("%s in %s, by the phase alone, counts as %s", c.share.Kind, c.share.Phase, cause)
+		}
 	}
 }
 
