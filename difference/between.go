@@ -89,15 +89,22 @@ type Amount struct {
 	Time  int64 `json:"ns"`
 }
 
-// ErrPages says that loads do not have the same number of pages.
-var ErrPages = errors.New("not the same number of pages")
+// These are the loads that Between does not compare.
+var (
+	ErrPages = errors.New("not the same number of pages")
+	ErrTabs  = errors.New("its pages were loaded at once, so their times do not add up to the load's")
+)
 
 // Between explains the difference between the loads of two sides, each of which must have at least one. The seed is that
-// of the intervals. The error wraps ErrPages if not all loads have the same number of pages with an onLoad.
+// of the intervals. The error wraps ErrPages if not all loads have the same number of pages with an onLoad, and ErrTabs if
+// one has pages that were loaded at once.
 func Between(a, b []*Load, seed uint64) (*Difference, error) {
 	for _, l := range slices.Concat(a, b) {
 		if l.Pages != a[0].Pages {
 			return nil, fmt.Errorf("%w: load %s has %d, load %s has %d", ErrPages, a[0].ID, a[0].Pages, l.ID, l.Pages)
+		}
+		if l.atOnce {
+			return nil, fmt.Errorf("load %s: %w", l.ID, ErrTabs)
 		}
 	}
 	meanA, meanB := meanOf(a), meanOf(b)

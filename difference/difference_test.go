@@ -7,6 +7,11 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
+
+	"wiretime/capture"
+	"wiretime/critical"
+	"wiretime/evidence"
 )
 
 const ms = 1e6 // ns
@@ -208,6 +213,11 @@ func TestCells(t *testing.T) {
 	if _, err := Between(pages, cell(6, 10), 1); !errors.Is(err, ErrPages) {
 		t.Errorf("loads of one and two pages: error %v", err)
 	}
+	tabs := cell(6, 10)
+	tabs[5].atOnce = true
+	if _, err := Between(cell(6, 10), tabs, 1); !errors.Is(err, ErrTabs) {
+		t.Errorf("pages in tabs: error %v", err)
+	}
 }
 
 func TestSentence(t *testing.T) {
@@ -238,6 +248,69 @@ func TestSentence(t *testing.T) {
 	unclear := load("", map[place]amount{at("www.test/", Server): {time: 150 * ms}})
 	if got := between(t, six(unclear), noisy).Sentence("h2", "h3"); !strings.HasPrefix(got, "Whether h3 is slower or faster than h2 is not certain (") || !strings.HasSuffix(got, "on average h3 is 0.5 ms slower than h2: +0.5 ms server (not certain).") {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestCauses names what each share of a critical path counts as.
+func TestCauses(t *testing.T) {
+	for _, c := range []struct {
+		share critical.Share
+		cause Cause
+		part  string
+	}{
+		{critical.Share{Kind: critical.SetUp, Phase: critical.Blocked, Detail: critical.TLSHandshake}, SetUp, "TLS handshake"},
+		{critical.Share{Kind: critical.SetUp, Phase: critical.DNS, Detail: critical.LookUp}, SetUp, "name look-up"},
+		{critical.Share{Kind: critical.Delay, Phase: critical.Wait}, Distance, ""},
+		{critical.Share{Kind: critical.Server, Phase: critical.Wait}, Server, ""},
+		{critical.Share{Kind: critical.Window, Phase: critical.Receive}, Windows, "before any loss"},
+		{critical.Share{Kind: critical.Window, Phase: critical.Receive, Detail: critical.AfterLoss}, Windows, "after a loss"},
+		{critical.Share{Kind: critical.Bandwidth, Phase: critical.Receive, Detail: critical.Own}, Bandwidth, "downlink"},
+		{critical.Share{Kind: critical.Bandwidth, Phase: critical.Send, Detail: critical.Shared, Up: true}, Bandwidth, "uplink"},
+		{critical.Share{Kind: critical.Queueing, Phase: critical.Wait, Detail: critical.Shared}, Bandwidth, "downlink"},
+		{critical.Share{Kind: critical.Bandwidth, Phase: critical.Wait, Detail: critical.Overtook}, Priorities, ""},
+		{critical.Share{Kind: critical.Queueing, Phase: critical.Wait, Detail: critical.Overtook}, Priorities, ""},
+		{critical.Share{Kind: critical.Queueing, Phase: critical.Wait, Detail: critical.Earlier}, Queue, "less urgent responses"},
+		{critical.Share{Kind: critical.Queueing, Phase: critical.Wait, Detail: critical.Foreign}, Queue, "other traffic"},
+		{critical.Share{Kind: critical.Loss, Phase: critical.Connect}, LossRecovery, "during set-up"},
+		{critical.Share{Kind: critical.Loss, Phase: critical.Wait, Up: true}, LossRecovery, "uplink"},
+		{critical.Share{Kind: critical.HeadOfLine, Phase: critical.Receive}, HeadOfLine, ""},
+		{critical.Share{Kind: critical.Client, Phase: critical.ClientPhase}, Client, "between requests"},
+		{critical.Share{Kind: critical.Client, Phase: critical.Blocked}, Client, "requests held back"},
+		{critical.Share{Kind: critical.Client, Phase: critical.Receive}, Client, "within requests"},
+	} {
+		c.share.Seen = true
+		if cause, part := causeOf(c.share); cause != c.cause || part != c.part {
+			t.Errorf("%s in %s counts as %s, %q, want %s, %q", c.share.Kind, c.share.Phase, cause, part, c.cause, c.part)
+		}
+		c.share.Seen = false
+		if cause, _ := causeOf(c.share); cause != NotAttributed {
+			t.Errorf("%s in %s, by the phase alone, counts as %s", c.share.Kind, c.share.Phase, cause)
+		}
+	}
+}
+
+// TestPagesAtOnce tells pages of a journey from those in tabs.
+func TestPagesAtOnce(t *testing.T) {
+	began := time.Unix(1_700_000_000, 0)
+	page := func(from, onLoad float64) capture.Page {
+		return capture.Page{ID: fmt.Sprint(from), Started: began.Add(time.Duration(from * ms)), Timings: capture.PageTimings{OnLoad: onLoad}}
+	}
+	for _, c := range []struct {
+		pages []capture.Page
+		want  bool
+	}{
+		{[]capture.Page{page(0, 100)}, false},
+		{[]capture.Page{page(0, 100), page(100, 50), page(200, 50)}, false},
+		{[]capture.Page{page(0, 100), page(100, 50), page(140, 50)}, true},
+		{[]capture.Page{page(0, 100), page(0, 90)}, true},
+	} {
+		l := Of("a", &evidence.Evidence{HAR: &capture.HAR{Log: capture.Log{Pages: c.pages}}})
+		if l.atOnce != c.want || l.Pages != len(c.pages) || l.sums()[Client] != l.OnLoad {
+			t.Errorf("%d pages: at once %t, want %t; %+v", len(c.pages), l.atOnce, c.want, l)
+		}
+	}
+	if l := Of("a", &evidence.Evidence{}); l != nil {
+		t.Errorf("without a HAR: %+v", l)
 	}
 }
 

@@ -3,7 +3,9 @@ package difference
 import (
 	"cmp"
 	"strings"
+	"time"
 
+	"wiretime/capture"
 	"wiretime/critical"
 	"wiretime/evidence"
 )
@@ -14,6 +16,7 @@ type Load struct {
 	OnLoad   int64 // ns; of several pages the sum
 	Pages    int   // that have an onLoad
 	Requests int   // resources on the critical paths that came over the network
+	atOnce   bool  // a page began before the one before it had its onLoad
 	spent    map[place]amount
 	octets   [2]float64 // by direction: that arrived before onLoad
 }
@@ -70,7 +73,18 @@ func Of(id string, e *evidence.Evidence) *Load {
 	if l.Pages == 0 {
 		return nil
 	}
+	l.atOnce = overlap(e.HAR.Log.Pages)
 	return l
+}
+
+// overlap reports whether a page began before the one before it had its onLoad, as pages in tabs do.
+func overlap(pages []capture.Page) bool {
+	for i, p := range pages[1:] {
+		if before := pages[i]; p.Started.Before(before.Started.Add(time.Duration(before.Timings.OnLoad * float64(time.Millisecond)))) {
+			return true
+		}
+	}
+	return false
 }
 
 // withoutScheme cuts the scheme off a URL: a page has the same resources over http and https.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"wiretime/difference"
 	"wiretime/english"
@@ -17,9 +18,9 @@ func printDifference(a, b *side, d *difference.Difference, nameA, nameB string, 
 	printSide("A", a, d.A)
 	printSide("B", b, d.B)
 	for _, n := range notes {
-		fmt.Fprintln(stdout, n)
+		fmt.Fprintln(stdout, wrapped(n))
 	}
-	fmt.Fprintf(stdout, "\n%s\n\n", terminal.Line(d.Sentence(nameA, nameB)))
+	fmt.Fprintf(stdout, "\n%s\n\n", wrapped(terminal.Line(d.Sentence(nameA, nameB))))
 	if err := printCauses(d); err != nil {
 		return err
 	}
@@ -27,15 +28,31 @@ func printDifference(a, b *side, d *difference.Difference, nameA, nameB string, 
 }
 
 func printSide(letter string, s *side, of difference.Side) {
-	if s.load != "" {
-		fmt.Fprintf(stdout, "%s: load %s, %s\n", letter, s.load, terminal.Line(s.cell.Key()))
-		return
+	loads := "load " + s.load
+	if s.load == "" {
+		loads = fmt.Sprintf("%s of run %d", english.Count(len(of.Loads), "valid load"), s.run)
+		if len(of.Loads) > 1 {
+			loads += "; the most typical is " + of.Typical
+		}
 	}
-	typical := ""
-	if len(of.Loads) > 1 {
-		typical = "; the most typical is " + of.Typical
+	fmt.Fprintf(stdout, "%s: %s\n   %s\n", letter, loads, terminal.Line(s.cell.Key()))
+}
+
+// wrapped breaks text into lines of at most 100 characters, unless a word is longer.
+func wrapped(text string) string {
+	const most = 100
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > most {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
 	}
-	fmt.Fprintf(stdout, "%s: %s of run %d, %s%s\n", letter, english.Count(len(of.Loads), "valid load"), s.run, terminal.Line(s.cell.Key()), typical)
+	return strings.Join(append(lines, line), "\n")
 }
 
 // printCauses prints a row for each cause that takes time on either side.

@@ -28,12 +28,10 @@ var loadID = regexp.MustCompile(`^r\d+-\d+-a\d+$`)
 // before a cell also a run, as in "results:3:protocol=h2".
 func parseSide(text, dir string, run int64) (sideName, error) {
 	s := sideName{dir: dir, run: run}
-	place, name, found := text, text, false
-	if head, values, selects := strings.Cut(text, "="); selects {
-		place, name, found = cutLast(head)
+	head, values, selects := strings.Cut(text, "=")
+	place, name, found := cutLast(head)
+	if selects {
 		name += "=" + values
-	} else {
-		place, name, found = cutLast(text)
 	}
 	if found {
 		if before, number, ok := cutLast(place); ok {
@@ -89,7 +87,8 @@ type side struct {
 	cell    study.Cell
 	seed    uint64
 	loads   []*difference.Load
-	missing int // valid loads of a cell whose files were not kept
+	missing int    // valid loads of a cell whose files were not kept
+	invalid string // why a load is not valid; empty if it is
 }
 
 // read finds the loads of a side, and says what each of them spent its time on. A cell of which like is not nil has like's
@@ -154,7 +153,7 @@ func (n sideName) readLoad(st *store.Store) (*side, error) {
 		return nil, noOnLoad(l)
 	}
 	n.run = l.Run
-	return &side{sideName: n, cell: l.Cell, loads: []*difference.Load{spent}}, nil
+	return &side{sideName: n, cell: l.Cell, loads: []*difference.Load{spent}, invalid: l.Reason}, nil
 }
 
 // readCell reads the valid loads of the side's cell.

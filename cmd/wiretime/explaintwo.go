@@ -42,7 +42,7 @@ func explainTwo(dir string, run int64, first, second string, asJSON bool) error 
 		return input(fmt.Errorf("explain %s and %s: they are the same", first, second))
 	}
 	d, err := difference.Between(a.loads, b.loads, a.seed)
-	if errors.Is(err, difference.ErrPages) {
+	if errors.Is(err, difference.ErrPages) || errors.Is(err, difference.ErrTabs) {
 		return input(fmt.Errorf("explain %s and %s: %w", first, second, err))
 	}
 	if err != nil {
@@ -161,6 +161,9 @@ func notesOn(a, b *side) []string {
 		notes = append(notes, "The clocks differ: on the virtual clock processor time counts as zero.")
 	}
 	for _, s := range []*side{a, b} {
+		if s.invalid != "" {
+			notes = append(notes, fmt.Sprintf("Load %s is not valid: %s.", s.load, s.invalid))
+		}
 		if s.missing > 0 {
 			notes = append(notes, fmt.Sprintf("Of the valid loads of %s, %d have not kept their files and are left out.", s.cell.Key(), s.missing))
 		}

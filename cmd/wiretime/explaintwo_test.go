@@ -177,13 +177,13 @@ func TestExplainFindsTheOneThing(t *testing.T) {
 	t.Run("all loads", func(t *testing.T) { checkAllLoads(t, filepath.Join(u.home, "kept")) })
 	t.Run("tables", func(t *testing.T) {
 		table := u.runs(t, 0, "explain", "network=base,protocol=h2", "protocol=h3", "--store", "kept").out
-		for _, want := range []string{"A: 6 valid loads of run 2, site=objects@20x10kB protocol=h2", "the most typical is r2-", "h3 is ", "cause ", "95 % interval", "set-up ", "onLoad ", "resource ", "The critical paths share "} {
+		for _, want := range []string{"A: 6 valid loads of run 2; the most typical is r2-", "   site=objects@20x10kB protocol=h2", "h3 is ", "cause ", "95 % interval", "set-up ", "onLoad ", "resource ", "The critical paths share "} {
 			if !strings.Contains(table, want) {
 				t.Errorf("there is no %q in:\n%s", want, table)
 			}
 		}
 		loads := u.runs(t, 0, "explain", "kept:r1-0000-a1", "kept:r1-0001-a1").out
-		for _, want := range []string{"A: load r1-0000-a1, site=", "B: load r1-0001-a1, ", "B - A, ms"} {
+		for _, want := range []string{"A: load r1-0000-a1\n   site=", "B: load r1-0001-a1\n", "B - A, ms"} {
 			if !strings.Contains(loads, want) {
 				t.Errorf("there is no %q in:\n%s", want, loads)
 			}
