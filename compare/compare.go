@@ -147,6 +147,11 @@ func Compare(a, b Side, c Config, seed uint64) (*Comparison, error) {
 		}
 	}
 	result.Tests = j.decide(result.Pairs)
+	for i, p := range result.Pairs {
+		if p.Verdict == NotDecided {
+			result.Pairs[i].Needed = j.needed(p, result.Tests)
+		}
+	}
 	result.Notes = append(result.Notes, j.notes...)
 	return result, nil
 }
@@ -261,28 +266,35 @@ func (j *judge) measure(f Figure, c cells, s sample) Pair {
 	}
 	j.note(note)
 	p.x, p.y = s.of(f.Metric, true), s.of(f.Metric, false)
+	if c.a.Cell.Clock() == study.ClockVirtual && equalLoads(s.a, s.b, f.Metric) {
+		p.Verdict = Identical
+	}
+	j.test(&p)
+	return p
+}
+
+// test finds the statistics, the interval and the p-value of a pair's samples.
+func (j *judge) test(p *Pair) {
 	p.NA, p.NB = len(p.x), len(p.y)
-	shift := j.bootstrap.Shift(p.x, p.y, f.Statistic, p.Level)
+	shift := j.bootstrap.Shift(p.x, p.y, p.Statistic, p.Level)
 	p.A, p.B, p.Value, p.Low, p.High = shift.From, shift.To, shift.Value, shift.Low, shift.High
 	p.Percent, p.PLow, p.PHigh = 100*shift.Share, 100*shift.ShareLow, 100*shift.ShareHigh
 	p.Relative, p.Interval = shift.Relative, shift.Enough
 	p.P, p.Adjusted = 1, 1
-	if same := c.a.Cell.Clock() == study.ClockVirtual && equalLoads(s.a, s.b, f.Metric); same {
-		p.Verdict, p.Effect = Identical, stats.EffectSize(0)
-		return p
-	}
-	if !p.Interval {
-		p.Verdict, p.Why = TooFew, j.tooFew(f, p.NA, p.NB)
-		return p
+	switch {
+	case p.Verdict == Identical:
+		return
+	case !p.Interval:
+		p.Verdict, p.Why = TooFew, j.tooFew(p.Figure, p.NA, p.NB)
+		return
 	}
 	p.Delta = stats.CliffsDelta(p.x, p.y)
 	p.Effect = stats.EffectSize(p.Delta)
-	if f.Statistic == study.Median {
+	if p.Statistic == study.Median {
 		p.P = stats.RankTest(p.x, p.y)
 	} else {
-		p.P = j.bootstrap.PermutationTest(p.x, p.y, f.Statistic)
+		p.P = j.bootstrap.PermutationTest(p.x, p.y, p.Statistic)
 	}
-	return p
 }
 
 func (j *judge) tooFew(f Figure, a, b int) string {
@@ -308,9 +320,6 @@ func (j *judge) decide(pairs []Pair) (tests int) {
 	for i, adjusted := range stats.Holm(p) {
 		open[i].Adjusted = adjusted
 		open[i].Verdict = j.verdict(*open[i])
-		if open[i].Verdict == NotDecided {
-			open[i].Needed = j.needed(*open[i], len(open))
-		}
 	}
 	return len(open)
 }
