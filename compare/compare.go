@@ -87,6 +87,7 @@ func (p Pair) Decided() bool { return p.Compared() && p.Verdict != NotDecided }
 type Comparison struct {
 	A      About    `json:"a"`
 	B      About    `json:"b"`
+	By     []By     `json:"by"` // the axes on which the sides differ as a whole
 	Margin float64  `json:"margin"`
 	Alpha  float64  `json:"alpha"`
 	Tests  int      `json:"tests"` // for which p-values are adjusted
@@ -125,7 +126,10 @@ func Compare(a, b Side, c Config, seed uint64) (*Comparison, error) {
 	pairs, onlyA, onlyB := pairUp(a, b, compared)
 	j := &judge{a: a, b: b, config: c, compared: compared, bootstrap: stats.NewBootstrap(seed), noted: map[string]bool{}}
 	result := &Comparison{
-		A: about(a), B: about(b), Margin: c.Margin, Alpha: c.Alpha, OnlyA: onlyA, OnlyB: onlyB, Notes: describe(a, b, pairs),
+		A: about(a), B: about(b), By: []By{}, Margin: c.Margin, Alpha: c.Alpha, OnlyA: onlyA, OnlyB: onlyB, Notes: describe(a, b, pairs),
+	}
+	for _, axis := range compared {
+		result.By = append(result.By, By{string(axis), a.values(axis)[0], b.values(axis)[0]})
 	}
 	samples := make([]sample, len(pairs))
 	for i := range pairs {
@@ -154,6 +158,13 @@ func Compare(a, b Side, c Config, seed uint64) (*Comparison, error) {
 	}
 	result.Notes = append(result.Notes, j.notes...)
 	return result, nil
+}
+
+// By is an axis on which the sides differ as a whole, with the value of each.
+type By struct {
+	Axis string `json:"axis"`
+	A    string `json:"a"`
+	B    string `json:"b"`
 }
 
 func about(s Side) About {

@@ -153,23 +153,42 @@ func (s Side) excluded() (n int) {
 	return n
 }
 
-// comparedAxes returns the axes by which the sides are selected. Both must name the same ones, or none.
+// comparedAxes returns the axes by which the sides differ as a whole. They are those by which the sides are selected, both by the same ones.
+// Between two runs they are the axes on which each side has a single value, and each another; all but the clock, on which figures do not
+// mean the same.
 func comparedAxes(a, b Side) ([]study.Axis, error) {
 	var compared []study.Axis
-	for axis := range a.where {
-		if b.where[axis] == nil {
-			return nil, fmt.Errorf("compare %s with %s: only the first names a value on axis %s; name one on both sides", a.Name, b.Name, axis)
-		}
-		compared = append(compared, axis)
-	}
-	for axis := range b.where {
-		if a.where[axis] == nil {
-			return nil, fmt.Errorf("compare %s with %s: only the second names a value on axis %s; name one on both sides", a.Name, b.Name, axis)
+	for _, pair := range [][2]Side{{a, b}, {b, a}} {
+		for axis := range pair[0].where {
+			if pair[1].where[axis] == nil {
+				return nil, fmt.Errorf("compare %s with %s: only %s names a value on axis %s; name one on both sides", a.Name, b.Name, pair[0].Name, axis)
+			}
+			if !slices.Contains(compared, axis) {
+				compared = append(compared, axis)
+			}
 		}
 	}
 	if len(compared) == 0 && a.Store.Dir() == b.Store.Dir() && a.Run.ID == b.Run.ID {
 		return nil, errors.New("compare a run with itself: name two runs as in results:1 results:2, or two values of an axis as in protocol=h2 protocol=h3")
 	}
+	if len(compared) == 0 && a.results[0].Cell.Workload == b.results[0].Cell.Workload {
+		for _, info := range a.results[0].Cell.Workload.Axes {
+			first, second := a.values(info.Axis), b.values(info.Axis)
+			if info.Axis != study.AxisClock && len(first) == 1 && len(second) == 1 && first[0] != second[0] {
+				compared = append(compared, info.Axis)
+			}
+		}
+	}
 	slices.Sort(compared)
 	return compared, nil
+}
+
+// values returns the values that the side's cells have on an axis.
+func (s Side) values(axis study.Axis) (values []string) {
+	for _, r := range s.results {
+		if v := r.Cell.On(axis); !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	return values
 }

@@ -23,6 +23,8 @@ func (p Pair) title() string {
 // number writes a figure with the digits that its unit deserves.
 func (p Pair) number(v float64) string {
 	switch {
+	case v == 0:
+		return "0"
 	case p.Unit == "ms" && math.Abs(v) < 10:
 		return fmt.Sprintf("%.2f", v)
 	case p.Unit == "ms" && math.Abs(v) < 1000:
@@ -146,7 +148,7 @@ func (c *Comparison) Summary() []string {
 		}
 		words = append(words, fmt.Sprintf("%d %s", counts[v], word))
 	}
-	lines := []string{fmt.Sprintf("Of %s, B is %s.", english.Count(len(c.Pairs), "comparison"), strings.Join(words, ", "))}
+	lines := []string{fmt.Sprintf("%s of B with A: %s.", english.Count(len(c.Pairs), "comparison"), strings.Join(words, ", "))}
 	if len(c.Pairs) == 0 {
 		lines[0] = "No cell is on both sides: nothing was compared."
 	}

@@ -14,6 +14,9 @@ import (
 // WriteText writes the comparison as tables for a terminal, one for each figure.
 func (c *Comparison) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "A: %s\nB: %s\n", c.A.say(), c.B.say())
+	for _, by := range c.By {
+		fmt.Fprintf(w, "Compared by %s: A has %s, B has %s.\n", by.Axis, by.A, by.B)
+	}
 	for _, n := range c.Notes {
 		fmt.Fprintf(w, "Note: %s\n", n)
 	}
@@ -82,6 +85,9 @@ func (c *Comparison) WriteMarkdown(w io.Writer) error {
 		}
 	}
 	c.writeRest(w, "- ")
+	for _, by := range c.By {
+		fmt.Fprintf(w, "- Compared by %s: A has %s, B has %s.\n", by.Axis, cell(by.A), cell(by.B))
+	}
 	for _, n := range c.Notes {
 		fmt.Fprintf(w, "- Note: %s\n", cell(n))
 	}
