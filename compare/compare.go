@@ -20,7 +20,7 @@ type Figure struct {
 
 // Config says what is compared, and how.
 type Config struct {
-	Figures []Figure // none: the median of the first of Headlines that the cells have
+	Figures []Figure // none: the median of the first of Headlines that a pair of cells has
 	Margin  float64  // share of the first side's figure within which the two count as the same; 0: equality is not decided
 	// ChangedSites says that sites with the same name may have another content, because that is what is compared.
 	ChangedSites bool
@@ -110,8 +110,8 @@ type About struct {
 	Cells int    `json:"cells"`
 }
 
-// Headlines are the metrics that are compared unless others are named: the first that all cells have.
-var Headlines = []string{"onload", "ttd", "loading_delay", "plt", "took"}
+// Headlines are the metrics that are compared unless others are named: the first that a pair of cells has.
+var Headlines = []string{"upload_time", "onload", "ttd", "loading_delay", "plt", "took"}
 
 // Compare compares two sides. seed seeds the bootstrap. It is an error if a figure has a metric that neither run has, or if the sides are not of
 // a kind that can be compared; what cannot be compared of two cells is in the result.

@@ -57,7 +57,8 @@ func (f *Follow) Add(c *Comparison, l Look) (done bool) {
 		switch {
 		case p.Decided():
 			f.decided[i] = c.Pairs[i]
-		case p.Verdict != Refused:
+		case p.Verdict == Refused, p.NA == 0, p.NB == 0: // further loads would not change that
+		default:
 			done = false
 		}
 	}

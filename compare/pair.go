@@ -20,50 +20,52 @@ type cells struct {
 // pairUp pairs the cells of both sides that agree on all axes but the compared ones, and returns the names of those without a
 // counterpart. Cells that differ in nothing but their clock are paired, and refused.
 func pairUp(a, b Side, compared []study.Axis) (pairs []cells, onlyA, onlyB []string) {
-	left := slices.Clone(b.results)
-	find := func(r store.Result, but ...study.Axis) int {
-		name := r.Cell.But(but...)
-		return slices.IndexFunc(left, func(o store.Result) bool { return o.Cell.Workload == r.Cell.Workload && o.Cell.But(but...) == name })
-	}
-	found := make([]*cells, len(a.results))
+	partner, taken := make([]int, len(a.results)), make([]bool, len(b.results)) // partner: of b.results, from 1; 0: none
 	for _, but := range [][]study.Axis{compared, append(slices.Clone(compared), study.AxisClock)} {
-		for i, r := range a.results {
-			if found[i] != nil {
-				continue
+		byName := map[string]int{}
+		for j, r := range b.results {
+			if !taken[j] {
+				byName[r.Cell.But(but...)] = j + 1
 			}
-			if j := find(r, but...); j >= 0 {
-				found[i] = &cells{a: r, b: left[j]}
-				left = slices.Delete(left, j, j+1)
+		}
+		for i, r := range a.results {
+			if name := r.Cell.But(but...); partner[i] == 0 && byName[name] > 0 {
+				partner[i], taken[byName[name]-1] = byName[name], true
+				delete(byName, name)
 			}
 		}
 	}
 	label := labels(a.results, b.results, compared)
-	for i, f := range found {
-		if f == nil {
-			onlyA = append(onlyA, label(a.results[i].Cell))
+	for i, r := range a.results {
+		if partner[i] == 0 {
+			onlyA = append(onlyA, label(r.Cell))
 			continue
 		}
-		f.label = label(f.a.Cell)
-		f.refused = differentPlaces(f.a.Cell, f.b.Cell, compared)
-		pairs = append(pairs, *f)
+		p := cells{a: r, b: b.results[partner[i]-1], label: label(r.Cell)}
+		p.refused = differentPlaces(p.a.Cell, p.b.Cell, compared)
+		pairs = append(pairs, p)
 	}
-	for _, r := range left {
-		onlyB = append(onlyB, label(r.Cell))
+	for j, r := range b.results {
+		if !taken[j] {
+			onlyB = append(onlyB, label(r.Cell))
+		}
 	}
 	return pairs, onlyA, onlyB
 }
 
 // labels returns how cells are named: by their values on the axes on which cells of either side vary, but for the compared ones.
 func labels(a, b []store.Result, compared []study.Axis) func(study.Cell) string {
-	all := slices.Concat(a, b)
-	varies := func(axis study.Axis) bool {
-		return slices.ContainsFunc(all, func(r store.Result) bool { return r.Cell.On(axis) != all[0].Cell.On(axis) })
+	all, varies := slices.Concat(a, b), map[study.Axis]bool{}
+	for _, r := range all {
+		for _, v := range r.Cell.Values {
+			varies[v.Axis] = varies[v.Axis] || v.Word != all[0].Cell.On(v.Axis)
+		}
 	}
 	return func(c study.Cell) string {
 		var words []string
-		for _, info := range c.Workload.Axes {
-			if !slices.Contains(compared, info.Axis) && varies(info.Axis) && c.On(info.Axis) != "" {
-				words = append(words, info.Say(c.On(info.Axis)))
+		for _, v := range c.Values {
+			if varies[v.Axis] && !slices.Contains(compared, v.Axis) && v.Word != "" {
+				words = append(words, c.Workload.Info(v.Axis).Say(v.Word))
 			}
 		}
 		if len(words) == 0 {

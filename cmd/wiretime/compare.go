@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -57,7 +58,7 @@ docs/compare.md has the methods.`,
 		RunE: func(_ *cobra.Command, args []string) error { return compareSides(args[0], args[1], o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.store, "store", defaultStore, "folder of the results whose cells A and B name; with --until, folder in which to keep both stores")
+	f.StringVar(&o.store, "store", "", "folder of the results whose cells A and B name (default: "+defaultStore+"); with --until, folder for both stores (default: "+untilStore+")")
 	f.Int64Var(&o.run, "run", 0, "number of the run whose cells A and B name (default: the latest)")
 	f.StringArrayVar(&o.metrics, "metric", nil, "a metric to compare; may be repeated (default: onload, or the main metric of streams, uploads and crowds)")
 	f.StringVar(&o.statistic, "statistic", study.Median, "what is compared of a cell's loads: median, mean, or a percentile such as p95")
@@ -156,7 +157,7 @@ func openSide(text string, o compareOptions) (s compare.Side, closeStore func(),
 	}
 	dir, run := spec.Dir, spec.Run
 	if spec.Where != nil {
-		dir, run = o.store, o.run
+		dir, run = cmp.Or(o.store, defaultStore), o.run
 	}
 	st, err := store.Open(dir, store.Read)
 	if err != nil {

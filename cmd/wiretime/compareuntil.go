@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,9 +75,7 @@ func compareUntil(a, b string, o compareOptions, config compare.Config, rules []
 	if err != nil {
 		return input(fmt.Errorf("read --at-most: %w", err))
 	}
-	if o.store == defaultStore {
-		o.store = untilStore
-	}
+	o.store = cmp.Or(o.store, untilStore)
 	sides, err := o.measured(a, b)
 	if err != nil {
 		return err
