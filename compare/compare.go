@@ -139,7 +139,7 @@ func Compare(a, b Side, c Config, seed uint64) (*Comparison, error) {
 		result.Identity.add(samples[i].identity)
 	}
 	if len(c.Figures) == 0 {
-		c.Figures = []Figure{{headline(pairs, samples), study.Median}}
+		c.Figures = []Figure{{j.headline(pairs, samples), study.Median}}
 	}
 	for _, f := range c.Figures {
 		_, inA := a.metric(f.Metric)
@@ -171,13 +171,18 @@ func about(s Side) About {
 	return About{Name: s.Name, Store: s.Store.Dir(), Run: s.Run.ID, Study: s.Run.StudyName, Cells: len(s.results)}
 }
 
-// headline returns the first of Headlines that cells of both sides have.
-func headline(pairs []cells, samples []sample) string {
+// headline returns the first of Headlines that cells of both sides have; if no cells have one, the first that the runs have.
+func (j *judge) headline(pairs []cells, samples []sample) string {
 	for _, name := range Headlines {
 		for i, p := range pairs {
 			if p.refused == "" && len(samples[i].of(name, true)) > 0 && len(samples[i].of(name, false)) > 0 {
 				return name
 			}
+		}
+	}
+	for _, name := range Headlines {
+		if _, ok := j.a.metric(name); ok {
+			return name
 		}
 	}
 	return Headlines[0]

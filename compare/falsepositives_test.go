@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -103,7 +104,7 @@ func TestFalsePositives(t *testing.T) {
 		{"one pair", 6, study.Median, 1, 1000},
 		{"one pair", 10, study.Median, 1, 1000},
 		{"one pair", 30, study.Median, 1, 200},
-		{"one pair, means", 10, study.Mean, 1, 40},
+		{"one pair, means", 10, study.Mean, 1, 300},
 		{"20 pairs together", 10, study.Median, 20, 60},
 		{"20 pairs together", 30, study.Median, 20, 0},
 	} {
@@ -120,12 +121,17 @@ func TestFalsePositives(t *testing.T) {
 	}
 }
 
-// count logs a rate of wrong comparisons as docs/compare.md has it, and checks whether it is at most Alpha.
+// count logs a rate of wrong comparisons as docs/compare.md has it, and checks whether it is at most Alpha; over fewer than 1,000
+// comparisons, no more than two standard deviations above it.
 func count(t *testing.T, name string, loads, wrong, comparisons int, holds bool) {
 	t.Helper()
 	rate := float64(wrong) / float64(max(1, comparisons))
 	t.Logf("| %s | %d | %d | %d | %.1f %% |", name, loads, comparisons, wrong, 100*rate)
-	if holds != (rate <= Alpha) {
+	most := Alpha
+	if holds && comparisons > 0 && comparisons < 1000 {
+		most += 2 * math.Sqrt(Alpha*(1-Alpha)/float64(comparisons))
+	}
+	if holds != (rate <= most) {
 		t.Errorf("%s, %d loads: %d of %d comparisons call identical cells different; at most %.0f %% of them: want %v", name, loads, wrong, comparisons, 100*Alpha, holds)
 	}
 }
