@@ -93,7 +93,7 @@ func compareUntil(a, b string, o compareOptions, config compare.Config, rules []
 			break
 		}
 		config.Alpha, config.Repeats = look.Alpha, look.Repeats
-		result, err := compareStores(sides, o, config)
+		result, err := compareStores(sides, config)
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (m measured) measure(ctx context.Context, repeats int) error {
 }
 
 // compareStores compares what both studies have measured so far.
-func compareStores(sides [2]measured, o compareOptions, config compare.Config) (*compare.Comparison, error) {
+func compareStores(sides [2]measured, config compare.Config) (*compare.Comparison, error) {
 	var opened [2]compare.Side
 	for i, m := range sides {
 		st, err := store.Open(m.store, store.Read)
