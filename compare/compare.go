@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,12 +19,19 @@ type Figure struct {
 	Statistic stats.Statistic `json:"statistic"`
 }
 
+// How p-values are adjusted for their number.
+const (
+	AdjustHolm = "holm" // so that no difference at all is false with a probability of 1 - Alpha
+	AdjustFDR  = "fdr"  // so that of the differences a share of at most Alpha is false, on average
+)
+
 // Config says what is compared, and how.
 type Config struct {
 	Figures []Figure // none: the median of the first of Headlines that a pair of cells has
 	Margin  float64  // share of the first side's figure within which the two count as the same; 0: equality is not decided
 	// ChangedSites says that sites with the same name may have another content, because that is what is compared.
 	ChangedSites bool
+	Adjust       string  // how p-values are adjusted for their number: AdjustHolm, or AdjustFDR; empty: AdjustHolm
 	Alpha        float64 // 0: Alpha
 	Repeats      int     // only the first so many repeats count; 0: all
 }
@@ -90,7 +98,8 @@ type Comparison struct {
 	By     []By     `json:"by"` // the axes on which the sides differ as a whole
 	Margin float64  `json:"margin"`
 	Alpha  float64  `json:"alpha"`
-	Tests  int      `json:"tests"` // for which p-values are adjusted
+	Adjust string   `json:"adjust"` // AdjustHolm or AdjustFDR
+	Tests  int      `json:"tests"`  // for which p-values are adjusted
 	Notes  []string `json:"notes"`
 	Pairs  []Pair   `json:"pairs"` // figure by figure, in the order of the first side's cells
 	OnlyA  []string `json:"only_a"`
@@ -120,13 +129,11 @@ func Compare(a, b Side, c Config, seed uint64) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Alpha == 0 {
-		c.Alpha = Alpha
-	}
+	c.Alpha, c.Adjust = cmp.Or(c.Alpha, Alpha), cmp.Or(c.Adjust, AdjustHolm)
 	pairs, onlyA, onlyB := pairUp(a, b, compared)
 	j := &judge{a: a, b: b, config: c, compared: compared, bootstrap: stats.NewBootstrap(seed), noted: map[string]bool{}}
 	result := &Comparison{
-		A: about(a), B: about(b), By: []By{}, Margin: c.Margin, Alpha: c.Alpha, OnlyA: onlyA, OnlyB: onlyB, Notes: describe(a, b, pairs),
+		A: about(a), B: about(b), By: []By{}, Margin: c.Margin, Alpha: c.Alpha, Adjust: c.Adjust, OnlyA: onlyA, OnlyB: onlyB, Notes: describe(a, b, pairs),
 	}
 	for _, axis := range compared {
 		result.By = append(result.By, By{string(axis), a.values(axis)[0], b.values(axis)[0]})
@@ -333,7 +340,11 @@ func (j *judge) decide(pairs []Pair) (tests int) {
 			open, p = append(open, &pairs[i]), append(p, pairs[i].P)
 		}
 	}
-	for i, adjusted := range stats.Holm(p) {
+	adjust := stats.Holm
+	if j.config.Adjust == AdjustFDR {
+		adjust = stats.FalseDiscovery
+	}
+	for i, adjusted := range adjust(p) {
 		open[i].Adjusted = adjusted
 		open[i].Verdict = j.verdict(*open[i])
 	}
@@ -371,6 +382,9 @@ func (j *judge) needed(p Pair, tests int) int {
 	smallest := func(n int) float64 { return stats.SmallestRankP(n, n) }
 	if p.Statistic != study.Median {
 		smallest = func(int) float64 { return stats.SmallestPermutationP }
+	}
+	if j.config.Adjust == AdjustFDR {
+		tests = 1
 	}
 	d := stats.Decision{Of: p.Statistic, Alpha: j.config.Alpha / float64(tests), Level: p.Level, Margin: j.config.Margin, SmallestP: smallest}
 	return j.bootstrap.Needed(p.x, p.y, d, farthest*max(p.NA, p.NB))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"wiretime/network"
+	"wiretime/stats"
 	"wiretime/store"
 	"wiretime/study"
 )
@@ -218,6 +219,27 @@ func TestOneValueOnEachSide(t *testing.T) {
 	c := compared(t, a.write(t), b.write(t), Config{})
 	if len(c.Pairs) != 1 || c.Pairs[0].Verdict != Faster || !slices.Equal(c.By, []By{{"protocol", "h2", "h3"}}) {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestManyCells: with six loads on each side, Holm's method decides no more than 23 comparisons, however clear they are; the other one does.
+func TestManyCells(t *testing.T) {
+	for adjust, want := range map[string]string{AdjustHolm: NotDecided, AdjustFDR: Slower} {
+		pairs := make([]Pair, 24)
+		for i := range pairs {
+			pairs[i] = Pair{Figure: Figure{"onload", study.Median}, Unit: "ms", Level: 1 - Alpha, x: []float64{1, 2, 3, 4, 5, 6}, y: []float64{11, 12, 13, 14, 15, 16}}
+		}
+		j := &judge{config: Config{Alpha: Alpha, Adjust: adjust}, bootstrap: stats.NewBootstrap(1)}
+		for i := range pairs {
+			j.test(&pairs[i])
+		}
+		j.decide(pairs)
+		if pairs[0].Verdict != want || pairs[23].Verdict != want {
+			t.Errorf("%s: %s, want %s", adjust, pairs[0].Verdict, want)
+		}
+		if needed := j.needed(pairs[0], len(pairs)); adjust == AdjustHolm && needed != 7 {
+			t.Errorf("%d loads are needed, want 7", needed)
+		}
 	}
 }
 

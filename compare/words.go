@@ -186,8 +186,15 @@ func (c *Comparison) Method() string {
 		return ""
 	}
 	level := 100 * (1 - c.Alpha)
-	text := fmt.Sprintf("Differences are B less A, with %.4g %% bootstrap intervals. p is that of a rank test (of permutations for statistics other than the median), adjusted for %s (Holm): ",
-		level, english.Count(c.Tests, "comparison"))
+	by := "Holm"
+	if c.Adjust == AdjustFDR {
+		by = "Benjamini and Hochberg"
+	}
+	text := fmt.Sprintf("Differences are B less A, with %.4g %% bootstrap intervals. p is that of a rank test (of permutations for statistics other than the median), adjusted for %s (%s): ",
+		level, english.Count(c.Tests, "comparison"), by)
+	if c.Adjust == AdjustFDR {
+		return text + fmt.Sprintf("of those that are called different, %.4g %% at most are not, on average.", 100*c.Alpha)
+	}
 	if c.Looks > 0 {
 		return text + fmt.Sprintf("it allows for %s at the growing samples, so that two sides that do not differ are called different with a probability of %.4g %% at most.", english.Count(c.Looks, "look"), 100*Alpha)
 	}

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -48,23 +49,34 @@ const SmallestPermutationP = 1.0 / (permutations + 1)
 // probability that any of these is none is at most a, however the tests depend on each other (Holm, A simple sequentially
 // rejective multiple test procedure, 1979).
 func Holm(p []float64) []float64 {
-	order := make([]int, len(p))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case p[i] < p[j]:
-			return -1
-		case p[i] > p[j]:
-			return 1
-		}
-		return 0
-	})
+	order := ascending(p)
 	adjusted, least := make([]float64, len(p)), 0.0
 	for k, i := range order {
 		least = max(least, min(1, float64(len(p)-k)*p[i]))
 		adjusted[i] = least
 	}
 	return adjusted
+}
+
+// FalseDiscovery adjusts p-values in another way than Holm, which finds more: of those with an adjusted p-value of at most a, a share of at most a is on
+// average not real, if the tests do not depend on each other or only in one direction (Benjamini and Hochberg, Controlling the false
+// discovery rate, 1995).
+func FalseDiscovery(p []float64) []float64 {
+	order := ascending(p)
+	adjusted, most := make([]float64, len(p)), 1.0
+	for k := len(order) - 1; k >= 0; k-- {
+		most = min(most, float64(len(p))/float64(k+1)*p[order[k]])
+		adjusted[order[k]] = most
+	}
+	return adjusted
+}
+
+// ascending returns the places of the values, that of the smallest first.
+func ascending(values []float64) []int {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(values[i], values[j]) })
+	return order
 }

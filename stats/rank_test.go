@@ -140,6 +140,15 @@ func TestHolm(t *testing.T) {
 	}
 }
 
+func TestFalseDiscovery(t *testing.T) {
+	// R: p.adjust(c(0.01, 0.04, 0.03, 0.005, 0.9), "BH")
+	for i, want := range []float64{0.025, 0.05, 0.05, 0.025, 0.9} {
+		if got := FalseDiscovery([]float64{0.01, 0.04, 0.03, 0.005, 0.9})[i]; !near(got, want) {
+			t.Errorf("adjusted p %d is %v, want %v", i, got, want)
+		}
+	}
+}
+
 // TestPermutationTest compares with a count of all divisions.
 func TestPermutationTest(t *testing.T) {
 	values := []float64{3, 1, 4, 1, 5, 9, 12, 16, 15, 13}

@@ -22,6 +22,7 @@ type compareOptions struct {
 	metrics   []string
 	statistic string
 	margin    string
+	adjust    string
 	changed   bool
 	failIf    []string
 	undecided bool // fails, too
@@ -63,6 +64,7 @@ docs/compare.md has the methods.`,
 	f.StringArrayVar(&o.metrics, "metric", nil, "a metric to compare; may be repeated (default: onload, or the main metric of streams, uploads and crowds)")
 	f.StringVar(&o.statistic, "statistic", study.Median, "what is compared of a cell's loads: median, mean, or a percentile such as p95")
 	f.StringVar(&o.margin, "margin", "1%", "how far B may be from A and still count as the same; 0%: never say the same")
+	f.StringVar(&o.adjust, "adjust", compare.AdjustHolm, "how p-values allow for the number of cells: holm (no false difference at all, in 95 % of comparisons) or fdr (5 % of the differences may be false)")
 	f.BoolVar(&o.changed, "changed-sites", false, "compare although sites have another content: that is what is compared")
 	f.StringArrayVar(&o.failIf, "fail-if", nil, "end with exit code 1 where this is decided to be true, as in 'onload p50 > +3%' or 'plt mean > 20 ms'; may be repeated")
 	f.BoolVar(&o.undecided, "fail-undecided", false, "with --fail-if: also where it is not decided, or the cells cannot be compared")
@@ -105,7 +107,10 @@ func seedOf(s compare.Side) uint64 { return s.Run.Seed }
 
 // config reads the flags that say what is compared, and the rules.
 func (o compareOptions) config() (c compare.Config, rules []compare.Rule, err error) {
-	c.ChangedSites = o.changed
+	c.ChangedSites, c.Adjust = o.changed, o.adjust
+	if o.adjust != compare.AdjustHolm && o.adjust != compare.AdjustFDR {
+		return c, nil, fmt.Errorf("read --adjust: unknown way %.20q; write %s or %s", o.adjust, compare.AdjustHolm, compare.AdjustFDR)
+	}
 	if c.Margin, err = parseMargin(o.margin); err != nil {
 		return c, nil, fmt.Errorf("read --margin: %w", err)
 	}
@@ -132,6 +137,9 @@ func (o compareOptions) config() (c compare.Config, rules []compare.Rule, err er
 		}
 		rules = append(rules, r)
 		add(r.Figure)
+	}
+	if o.adjust != compare.AdjustHolm && o.until != "" {
+		return c, nil, errors.New("read --adjust: --until needs holm, whose errors the looks can add up")
 	}
 	if o.undecided && len(rules) == 0 {
 		return c, nil, errors.New("read --fail-undecided: it needs a --fail-if")
