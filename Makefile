@@ -29,7 +29,7 @@ SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 REVISION := $(shell printf '%-13s' "$$(git describe --always --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
-.PHONY: lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table studies ui-pictures $(SETUP)
+.PHONY: lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table studies ui-pictures compare-false-positives $(SETUP)
 
 run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
@@ -62,6 +62,8 @@ test-long: $(SETUP)
 	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestFirstTable' -timeout 60m -v ./cmd/wiretime
 	WIRETIME_LONG=1 go test -run 'TestClockWatch' -v ./machine
 
+	@echo "== Long tests: how often compare calls identical cells different"
+	WIRETIME_LONG=1 go test -count 1 -run 'TestFalsePositives' -timeout 60m -v ./compare
 	@echo "== Long tests: ten minutes of chaos, and 200 kills of runs on the virtual clock"
 	$(MAKE) chaos DURATION=10m
 	$(MAKE) chaos KILLS=200
@@ -107,6 +109,10 @@ kernel: $(SETUP)
 readme-table: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) virtual
 	scripts/readme-table
+
+# How often compare calls identical cells different, for docs/compare.md.
+compare-false-positives:
+	scripts/compare-false-positives
 
 STUDY :=
 ui-pictures: build

@@ -61,14 +61,37 @@ func Programs(ctx context.Context, b Browsers, servers []string, k kernel.Kernel
 			return nil, err
 		}
 	}
+	sums, err := siteSums(sites)
+	for reference, sum := range sums {
+		all[programSite+reference] = sum
+	}
+	return all, err
+}
+
+// siteSums returns the SHA-256 of the sites' descriptions, which name that of each body, by reference.
+func siteSums(sites map[string]*site.Site) (map[string]string, error) {
+	sums := map[string]string{}
 	for reference, s := range sites {
 		description, err := json.Marshal(s)
 		if err != nil {
 			return nil, fmt.Errorf("describe site %s: %w", reference, err)
 		}
-		all[programSite+reference] = "SHA-256 " + site.Hash(description)
+		sums[reference] = "SHA-256 " + site.Hash(description)
 	}
-	return all, nil
+	return sums, nil
+}
+
+// WithSites adds the checksums of the sites to a run's environment if it has cells on another clock than the virtual one. Loads on that
+// clock name their sites' checksums themselves.
+func WithSites(environment json.RawMessage, cells []study.Cell, sites map[string]*site.Site) (json.RawMessage, error) {
+	if len(sites) == 0 || !slices.ContainsFunc(cells, func(c study.Cell) bool { return c.Clock() != study.ClockVirtual }) {
+		return environment, nil
+	}
+	sums, err := siteSums(sites)
+	if err != nil {
+		return nil, err
+	}
+	return AddToEnvironment(environment, map[string]any{study.SitesKey: sums})
 }
 
 func sumFile(name string) (string, error) {

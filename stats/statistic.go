@@ -44,19 +44,22 @@ func (s Statistic) quantile() float64 {
 	return 0.5
 }
 
-// enough reports whether a bootstrap interval of the statistic of n values can be trusted. For min and max it never can,
-// however large the sample is (Bickel and Freedman, Some asymptotic theory for the bootstrap, 1981). For a percentile,
-// the range of the sample must contain the true percentile with a probability of 95 %. The mean needs as many values as
-// the median.
-func (s Statistic) enough(n int) bool {
+// enough reports whether a 95 % bootstrap interval of the statistic of n values can be trusted.
+func (s Statistic) enough(n int) bool { return s.enoughFor(n, confidence) }
+
+// enoughFor reports whether a bootstrap interval of the statistic of n values can be trusted at a confidence level. For min and max it
+// never can, however large the sample is (Bickel and Freedman, Some asymptotic theory for the bootstrap, 1981). For a
+// percentile, the range of the sample must contain the true percentile with a probability of that level. The mean needs as many
+// values as the median.
+func (s Statistic) enoughFor(n int, level float64) bool {
+	q := s.quantile()
 	switch s {
 	case study.Min, study.Max:
 		return false
 	case study.Mean:
-		return reachable(n)
+		q = 0.5
 	}
-	q := s.quantile()
-	return 1-math.Pow(q, float64(n))-math.Pow(1-q, float64(n)) >= confidence
+	return 1-math.Pow(q, float64(n))-math.Pow(1-q, float64(n)) >= level
 }
 
 // Estimate holds a statistic of a sample.

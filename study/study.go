@@ -51,6 +51,18 @@ const (
 	VisitReload    = "reload"    // as VisitAgain, and it asks the server whether its cache is still valid
 )
 
+// MostLoads is how many loads a run may have.
+const MostLoads = 1_000_000
+
+// UseRepeats sets how often each cell is loaded. It is an error if that makes more than MostLoads loads.
+func (s *Study) UseRepeats(repeats int) error {
+	if cells := len(s.Cells(nil)); repeats < 1 || repeats > MostLoads/max(1, cells) {
+		return fmt.Errorf("measure each of %d cells %d times: want a number from 1 to %d", cells, repeats, MostLoads/max(1, cells))
+	}
+	s.Repeats = repeats
+	return nil
+}
+
 // KeepsConnections reports whether a client has open connections before a load with this visit.
 func KeepsConnections(visit string) bool {
 	return visit == VisitConnected || visit == VisitAgain || visit == VisitReload

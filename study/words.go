@@ -29,3 +29,6 @@ func ServerVersionKey(server string) string { return "server_" + server }
 // QuickKey is the key under which a run's environment says, by true, that the run measures only the
 // study's quick part.
 const QuickKey = "quick"
+
+// SitesKey is the key under which a run's environment holds the checksums of its sites' contents, by reference.
+const SitesKey = "sites"

@@ -16,13 +16,18 @@ import (
 
 // beginRun continues the store's unfinished run, or begins a new one.
 func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study, w *ways, sites map[string]*site.Site, privilege string) (int64, error) {
-	unfinished, ok, err := st.UnfinishedRun()
+	unfinished, ok, err := toResume(st, o.resume && o.repeats > 0)
 	if err != nil {
 		return 0, err
 	}
 	if o.slot > 0 {
 		if run, begun, err := runOfDiary(st, s.Options.Slots.Diary); err != nil || begun {
 			return run.ID, sameStudy(o, s, run, err)
+		}
+	}
+	if ok && o.resume && o.repeats > 0 {
+		if unfinished, err = extend(st, unfinished.ID, s); err != nil {
+			return 0, err
 		}
 	}
 	if ok && o.resume {
@@ -57,6 +62,9 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 			return 0, err
 		}
 	}
+	if environment, err = runner.WithSites(environment, cells, sites); err != nil {
+		return 0, err
+	}
 	if s.Live() {
 		if environment, err = runner.AddToEnvironment(environment, w.live.Surroundings(w.untapped)); err != nil {
 			return 0, err
@@ -79,6 +87,22 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 		fmt.Fprintf(stderr, "Run %d of study %s: %d loads of %d cells, kept in %s.\n", id, s.Name, len(spec.Plan), len(spec.Cells), st.Dir())
 	}
 	return id, err
+}
+
+// extend adds loads to a run until each cell has as many as the study, and returns the run.
+func extend(st *store.Store, id int64, s *study.Study) (store.Run, error) {
+	results, err := st.Results(id)
+	if err != nil {
+		return store.Run{}, err
+	}
+	var cells []study.Cell // as the run has them, with their clocks
+	for _, r := range results {
+		cells = append(cells, r.Cell)
+	}
+	if err := st.Extend(id, s.Plan(cells)); err != nil {
+		return store.Run{}, err
+	}
+	return st.Run(id)
 }
 
 // addPaper adds the study's printed figures and claims to a run. It leaves out those about

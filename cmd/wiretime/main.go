@@ -42,8 +42,8 @@ emulated networks, keeps every packet, and compares with honest statistics.
 
 Exit codes:
     0  all went well
-    1  something failed, loads have no valid attempt, or one that was reproduced
-       came out differently; the message says what
+    1  something failed, loads have no valid attempt, one that was reproduced came
+       out differently, or a --fail-if of compare is true; the message says what
     2  the input is wrong: a study, a flag, a site's folder
     3  the machine lacks something; 'wiretime doctor' says what
     4  the store cannot be used: in use, damaged, newer than this program, on a
@@ -77,7 +77,7 @@ func main() {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
-	root.AddCommand(runCommand(), resultsCommand(), showCommand(), explainCommand(), framesCommand(), reproduceCommand(), exportCommand(), reportCommand(),
+	root.AddCommand(runCommand(), resultsCommand(), compareCommand(), showCommand(), explainCommand(), framesCommand(), reproduceCommand(), exportCommand(), reportCommand(),
 		networksCommand(), papersCommand(), siteCommand(), getCommand(), streamCommand(), scheduleCommand(), serveCommand(), uiCommand(), linkCommand(), kernelCommand(), doctorCommand())
 	if err := root.Execute(); err != nil {
 		os.Exit(explain(err))

@@ -35,6 +35,9 @@ func readStudy(o runOptions, library site.Library) (*study.Study, error) {
 	if err == nil && o.quick {
 		s.UseQuick()
 	}
+	if err == nil && o.repeats > 0 {
+		err = input(s.UseRepeats(o.repeats))
+	}
 	if err == nil && o.clock != "" {
 		err = input(s.UseClock(o.clock))
 	}
@@ -122,7 +125,7 @@ func readStudyFile(name string) ([]byte, error) {
 // resumedSource returns the study of the store's unfinished run. If all its runs are finished,
 // it returns the named study.
 func resumedSource(o *runOptions) (name string, source []byte, err error) {
-	unfinished, ok, err := unfinishedRun(o.store)
+	unfinished, ok, err := resumable(o)
 	if o.study != "" && (errors.Is(err, store.ErrNotStore) || err == nil && !ok) {
 		return namedSource(o.study)
 	}
@@ -149,6 +152,29 @@ func resumedSource(o *runOptions) (name string, source []byte, err error) {
 	return name, source, err
 }
 
+// resumable returns the run that --resume goes on with, and whether there is one: the store's unfinished run or, with --repeats, else the latest.
+func resumable(o *runOptions) (run store.Run, ok bool, err error) {
+	st, err := store.Open(o.store, store.Read)
+	if err != nil {
+		return run, false, err
+	}
+	defer st.Close()
+	return toResume(st, o.repeats > 0)
+}
+
+// toResume returns the store's unfinished run or, if finished ones may be extended, else its latest.
+func toResume(st *store.Store, extend bool) (run store.Run, ok bool, err error) {
+	run, ok, err = st.UnfinishedRun()
+	if ok || err != nil || !extend {
+		return run, ok, err
+	}
+	runs, err := st.Runs()
+	if err != nil || len(runs) == 0 {
+		return run, false, err
+	}
+	return runs[len(runs)-1], true, nil
+}
+
 // checkQuick returns an error if a quick run would be continued as a full one, or a full one as a quick one. It
 // sets o.quick to whether the unfinished run is a quick one.
 func checkQuick(o *runOptions, unfinished store.Run) error {
@@ -162,13 +188,4 @@ func checkQuick(o *runOptions, unfinished store.Run) error {
 	}
 	o.quick = quick
 	return nil
-}
-
-func unfinishedRun(dir string) (store.Run, bool, error) {
-	st, err := store.Open(dir, store.Read)
-	if err != nil {
-		return store.Run{}, false, err
-	}
-	defer st.Close()
-	return st.UnfinishedRun()
 }

@@ -62,16 +62,22 @@ func withRun(dir string, run int64, f func(*store.Store, int64) error) error {
 	defer st.Close()
 	noteKey(st)
 	if run == 0 {
-		runs, err := st.Runs()
-		if err != nil {
+		if run, err = latestRun(st); err != nil {
 			return err
 		}
-		if len(runs) == 0 {
-			return input(fmt.Errorf("read store %s: it holds no run yet", dir))
-		}
-		run = runs[len(runs)-1].ID
 	}
 	return f(st, run)
+}
+
+func latestRun(st *store.Store) (int64, error) {
+	runs, err := st.Runs()
+	if err != nil {
+		return 0, err
+	}
+	if len(runs) == 0 {
+		return 0, input(fmt.Errorf("read store %s: it holds no run yet", st.Dir()))
+	}
+	return runs[len(runs)-1].ID, nil
 }
 
 // columnsOf are the metrics that a table of these results shows.

@@ -26,6 +26,7 @@ type runOptions struct {
 	browsers            runner.Browsers // as chosen; empty: the first that is found
 	resume              bool
 	quick               bool
+	repeats             int  // of each cell; 0: as many as the study says, or the run has
 	storedCommands      bool // of a study that comes from the store may be run
 	verify              int
 	wait                time.Duration // for a quiet machine
@@ -50,7 +51,8 @@ study: ` + strings.Join(builtin.Names(), ", ") + `.
 
 --resume continues a run that was interrupted or killed: no load is lost, and
 none is measured twice. If the store has no unfinished run, --resume with a
-STUDY begins a new one. If the store's study starts programs of its own that you
+STUDY begins a new one; with --repeats it extends the latest run, and the loads
+that are added are those that a run of so many repeats would have had. If the store's study starts programs of its own that you
 have not run before, it shows them and asks, or needs --run-stored-commands.
 
 --quick measures only the part of the study that its key quick names, or one
@@ -63,6 +65,9 @@ study need a run without --quick.`,
 			}
 			if o.study == "" && !o.resume {
 				return input(errors.New("run a study: no study given; name a file or a built-in study: " + strings.Join(builtin.Names(), ", ")))
+			}
+			if o.repeats < 0 {
+				return input(fmt.Errorf("run a study: --repeats %d: must not be negative", o.repeats))
 			}
 			if o.captureMemory < 0 {
 				return input(fmt.Errorf("run a study: --capture-memory %d: must not be negative", o.captureMemory))
@@ -85,7 +90,9 @@ study need a run without --quick.`,
 	c.Flags().StringVar(&o.live.cacert, "cacert", "", "live clock: PEM file with certificates to trust as well; for Chromium, those that the servers send")
 	c.Flags().BoolVar(&o.quick, "quick", false, "measure only the study's quick part (its key quick), or one repeat of each cell")
 	c.Flags().BoolVar(&o.resume, "resume", false, "continue the store's unfinished run, if there is one")
+	c.Flags().IntVar(&o.repeats, "repeats", 0, "measure each cell `N` times (default: what the study says); with --resume, extend the store's latest run to as many")
 	slotFlags(c, &o)
+	c.MarkFlagsMutuallyExclusive(slotFlag, "repeats")
 	c.Flags().BoolVar(&o.storedCommands, storedCommandsFlag, false, "with --resume: run the servers' commands of the store's study without asking")
 	return c
 }

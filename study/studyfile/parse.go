@@ -45,7 +45,7 @@ type Vocabulary struct {
 const MaxSource = 64 << 10
 
 const (
-	maxLoads = 1_000_000
+	maxLoads = study.MostLoads
 	// maxPicks limits how often a cell is held against a selection: a study of many cells may
 	// have few selections.
 	maxPicks = 100_000_000

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"encoding/xml"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// ciFolder has the worked example of docs/ci.md.
+const ciFolder = "../../examples/ci"
+
+// ciStep is a step of shell in a CI's file.
+type ciStep struct {
+	name  string
+	shell string
+}
+
+// githubSteps returns the steps of the example for GitHub Actions that are shell, but for the one that installs Wiretime.
+func githubSteps(t *testing.T) []ciStep {
+	t.Helper()
+	var file struct {
+		On   string
+		Jobs map[string]struct {
+			Env   map[string]string
+			Steps []struct{ Name, Uses, Run, If string }
+		}
+	}
+	readYAML(t, ".github/workflows/page-speed.yml", &file)
+	job := file.Jobs["compare"]
+	if file.On != "pull_request" || job.Env["BASE"] != "${{ github.event.pull_request.base.sha }}" {
+		t.Errorf("the workflow runs on %q with %v", file.On, job.Env)
+	}
+	var steps []ciStep
+	var left []string
+	for _, s := range job.Steps {
+		switch {
+		case s.Uses != "":
+		case s.If != "":
+			left = append(left, s.Name)
+		default:
+			steps = append(steps, ciStep{s.Name, s.Run})
+		}
+	}
+	if !slices.Equal(left, []string{"Install Wiretime"}) || len(steps) != 4 {
+		t.Errorf("the workflow has %d steps of shell beside %q", len(steps), left)
+	}
+	for _, s := range steps {
+		if strings.Contains(s.shell, "${{") {
+			t.Errorf("step %q has an expression in its shell, which a branch's name could end", s.name)
+		}
+	}
+	return steps
+}
+
+// gitlabSteps returns the lines of the script of the example for GitLab.
+func gitlabSteps(t *testing.T) []ciStep {
+	t.Helper()
+	var file map[string]struct {
+		Script    []string
+		Artifacts struct {
+			When    string
+			Reports map[string]string
+		}
+	}
+	readYAML(t, ".gitlab-ci.yml", &file)
+	job := file["page-speed"]
+	if job.Artifacts.When != "always" || job.Artifacts.Reports["junit"] != "page-speed.xml" {
+		t.Errorf("its artefacts are %+v", job.Artifacts)
+	}
+	return []ciStep{{"script", strings.Join(job.Script, "\n")}}
+}
+
+func readYAML(t *testing.T, name string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(ciFolder, name))
+	if err == nil {
+		err = yaml.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// ciRepository makes a repository of the example's files with two commits, of which change makes the second, and returns the first's hash.
+func (u user) ciRepository(t *testing.T, change func(dir string)) (base string) {
+	t.Helper()
+	dir := filepath.Join(u.home, "repository")
+	if err := os.CopyFS(dir, os.DirFS(ciFolder)); err != nil {
+		t.Fatal(err)
+	}
+	git := func(args ...string) string {
+		c := u.program(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=Test", "-c", "user.email=test@example.org"}, args...)...)
+		r := finish(t, c)
+		if r.code != 0 {
+			t.Fatalf("git %v: %s", args, r.errors)
+		}
+		return strings.TrimSpace(r.out)
+	}
+	git("init", "-q")
+	git("add", "-A")
+	git("commit", "-qm", "The shop")
+	base = git("rev-parse", "HEAD")
+	change(dir)
+	git("add", "-A")
+	git("commit", "-qm", "The change")
+	return base
+}
+
+// carryOut carries out steps as the CI would, each by a shell of its own, until one fails. It returns the failed one's name, or "", and
+// what it printed.
+func (u user) carryOut(t *testing.T, steps []ciStep, base string) (failed string, last result) {
+	t.Helper()
+	dir := filepath.Join(u.home, "repository")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	for _, s := range steps {
+		c := u.program(ctx, "bash", "-e", "-c", s.shell)
+		c.Dir = dir
+		c.Env = append(c.Env, "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"),
+			"BASE="+base, "RUNNER_TEMP="+u.home, "GITHUB_PATH="+filepath.Join(u.home, "path"), "GITHUB_STEP_SUMMARY="+filepath.Join(dir, "page-speed.md"),
+			"CI_MERGE_REQUEST_DIFF_BASE_SHA="+base, "CI_BUILDS_DIR="+u.home)
+		if last = finish(t, c); last.code != 0 {
+			return s.name, last
+		}
+	}
+	return "", last
+}
+
+// slower makes the example's page wait for a script that asks for another, as a change might that nobody looked at twice.
+func slower(t *testing.T, dir string) {
+	t.Helper()
+	page := filepath.Join(dir, "site/index.html")
+	text, err := os.ReadFile(page)
+	if err == nil {
+		err = os.WriteFile(page, []byte(strings.Replace(string(text), "<script", `<script src="analytics.js"></script><script`, 1)), 0o644)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "site/analytics.js"), []byte("// "+strings.Repeat("measures everything ", 10000)), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCIExample carries out the steps of the worked example of docs/ci.md: a change that slows the page fails, with a report of its failures,
+// and one that leaves it alone is identical to the nanosecond. Unless the test is a long one, each CI has one of the two.
+func TestCIExample(t *testing.T) {
+	cis := map[string]func(*testing.T) []ciStep{"GitHub": githubSteps, "GitLab": gitlabSteps}
+	quick := map[string]bool{"GitHub": true, "GitLab": false} // whether the change slows the page
+	for _, name := range slices.Sorted(maps.Keys(cis)) {
+		for _, slows := range []bool{true, false} {
+			if slows != quick[name] && os.Getenv("WIRETIME_LONG") == "" {
+				continue
+			}
+			u := self(t)
+			u.addKernel(t)
+			base := u.ciRepository(t, func(dir string) {
+				if slows {
+					slower(t, dir)
+				} else {
+					u.write(t, "repository/README.md", "# A shop\n")
+				}
+			})
+			steps := cis[name](t)
+			failed, last := u.carryOut(t, steps, base)
+			if !slows {
+				if failed != "" || strings.Count(last.out, "identical to the nanosecond") != 2 || !strings.Contains(last.out, "the same bytes in all") {
+					t.Errorf("%s, a change beside the page: step %q failed: %s%s", name, failed, last.out, last.errors)
+				}
+				continue
+			}
+			if failed != steps[len(steps)-1].name || last.code != exitFailure || !strings.Contains(last.errors, "onload p50 > +3% is true in 2 of 2 cells") {
+				t.Errorf("%s, a change that slows the page: step %q ended with exit code %d: %s%s", name, failed, last.code, last.out, last.errors)
+			}
+			checkReports(t, filepath.Join(u.home, "repository"))
+		}
+	}
+}
+
+// checkReports reads the JUnit file and the table of a comparison that failed in two cells.
+func checkReports(t *testing.T, dir string) {
+	t.Helper()
+	var suites struct {
+		Suites []struct {
+			Tests    int `xml:"tests,attr"`
+			Failures int `xml:"failures,attr"`
+			Cases    []struct {
+				Failure *struct {
+					Message string `xml:"message,attr"`
+					Text    string `xml:",chardata"`
+				} `xml:"failure"`
+			} `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "page-speed.xml"))
+	if err == nil {
+		err = xml.Unmarshal(text, &suites)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := suites.Suites
+	if len(s) != 1 || s[0].Tests != 2 || s[0].Failures != 2 || len(s[0].Cases) != 2 || s[0].Cases[0].Failure == nil || !strings.Contains(s[0].Cases[0].Failure.Text, "slower") {
+		t.Errorf("the JUnit file has other cases: %s", text)
+	}
+	table, err := os.ReadFile(filepath.Join(dir, "page-speed.md"))
+	if err != nil || strings.Count(string(table), "**slower**") != 2 || !strings.Contains(string(table), "| --- |") {
+		t.Errorf("the table of the pull request: %v\n%s", err, table)
+	}
+}
+
+// TestCIExampleOfALibrary: the study of the example for a library is one that this program accepts.
+func TestCIExampleOfALibrary(t *testing.T) {
+	study, err := filepath.Abs(filepath.Join(ciFolder, "quic-library.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := self(t).run(t, "run", study, "--dry-run"); r.code != 0 || !strings.Contains(r.out, "32 loads of 4 cells") {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.errors)
+	}
+}

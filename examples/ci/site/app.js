@@ -1,0 +1,4 @@
+"use strict";
+document.addEventListener("DOMContentLoaded", () => {
+  document.getElementById("offer").textContent = "Today's offer: three apples for the price of two.";
+});
