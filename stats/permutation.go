@@ -64,9 +64,9 @@ func Holm(p []float64) []float64 {
 func FalseDiscovery(p []float64) []float64 {
 	order := ascending(p)
 	adjusted, most := make([]float64, len(p)), 1.0
-	for k := len(order) - 1; k >= 0; k-- {
-		most = min(most, float64(len(p))/float64(k+1)*p[order[k]])
-		adjusted[order[k]] = most
+	for k, i := range slices.Backward(order) {
+		most = min(most, float64(len(p))/float64(k+1)*p[i])
+		adjusted[i] = most
 	}
 	return adjusted
 }
