@@ -1,0 +1,269 @@
+package advise
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"wiretime/english"
+	"wiretime/network"
+	"wiretime/site"
+	"wiretime/study"
+)
+
+// Builtin is the loader that measures all changes.
+const Builtin = "builtin"
+
+// Advice is the answer to a question.
+type Advice struct {
+	Site       string             `json:"site"`
+	Title      string             `json:"title,omitempty"` // of the site, foreign text
+	Page       string             `json:"page"`            // its URL, foreign text
+	Population network.Population `json:"population"`
+	Networks   []network.Share    `json:"networks"` // what was measured of it
+	Protocol   string             `json:"protocol"` // of today
+	Metric     string             `json:"metric"`
+	Loads      int                `json:"loads"` // of each cell
+	Seed       uint64             `json:"seed"`
+	Quick      bool               `json:"quick,omitempty"`
+	Today      float64            `json:"today_median"` // weighted median over the population, ms
+
+	Options []Option `json:"options"` // single changes, the greatest gain first
+	Steps   []Step   `json:"steps"`   // of the greedy search, the first with the best single change; empty if none helps
+	Browser *Browser `json:"browser,omitempty"`
+}
+
+// Option is a change and what it does alone.
+type Option struct {
+	Change
+	Effect Effect `json:"effect"`
+}
+
+// Step is one step of the greedy search.
+type Step struct {
+	Added Option   `json:"added"` // to the steps before, with its effect beside them
+	Total Effect   `json:"total"` // of all steps so far, compared with today
+	Tried []Option `json:"tried"` // what else could have been added; empty in the first step
+}
+
+// Browser says what a real browser makes of the steps.
+type Browser struct {
+	Name    string   `json:"name"`
+	Checked []Option `json:"checked"` // the steps so far, and what only a browser measures; compared with today
+	Agrees  bool     `json:"agrees"`  // what helps builtin helps the browser, step by step
+}
+
+// maxSteps is how many changes the greedy search combines at most.
+const maxSteps = 4
+
+// search is the state of an answer in the making.
+type search struct {
+	*Question
+	*measured
+	measure Measure
+	rounds  int
+	changes []Change
+}
+
+// Advise answers a question about a page. All single changes are measured first, then what helps is combined by greedy
+// forward selection: the best single change, and to it, step by step, the one that helps most beside what is chosen. At last a browser
+// verifies the steps. An error of measure ends it.
+func Advise(ctx context.Context, q Question, page *site.Site, measure Measure) (*Advice, error) {
+	a := &Advice{Site: q.Site, Title: page.Title, Page: page.Page, Population: q.Population, Networks: q.networks(), Protocol: q.Protocol,
+		Metric: q.Metric, Loads: q.Loads, Seed: q.Seed, Quick: q.Quick, Options: []Option{}, Steps: []Step{}}
+	all, err := changes(&q, page)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{Question: &q, measured: newMeasured(&q), measure: measure, changes: all}
+	if a.Options, err = s.singles(ctx); err != nil {
+		return nil, err
+	}
+	a.Today = s.compare(q.today(), q.today(), Builtin, 1).Before
+	if q.Quick {
+		return a, nil
+	}
+	if a.Steps, err = s.combine(ctx, a.Options); err != nil {
+		return nil, err
+	}
+	if q.Browser != "" && len(a.Steps) > 0 {
+		a.Browser, err = s.verify(ctx, a.Steps)
+	}
+	return a, err
+}
+
+// run measures those setups that have not been measured.
+func (s *search) run(ctx context.Context, loader, what string, setups []setup) error {
+	var fresh []setup
+	for _, o := range setups {
+		if !s.has(o, loader) {
+			fresh = append(fresh, o)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	s.rounds++
+	text, err := round{s.rounds, loader, fresh}.text(s.Question)
+	if err != nil {
+		return fmt.Errorf("plan round %d: %w", s.rounds, err)
+	}
+	results, unsupported, err := s.measure(ctx, text, fmt.Sprintf("Round %d: %s.", s.rounds, what))
+	if err == nil {
+		s.add(results, unsupported)
+	}
+	return err
+}
+
+// base returns the setup that a change is compared with: today's, on a repeat visit if the change is about those.
+func (s *search) base(c Change) setup {
+	base := s.today()
+	if c.Repeat {
+		base.visit = study.VisitResumed
+	}
+	return base
+}
+
+// singles measures each change alone, and ranks them.
+func (s *search) singles(ctx context.Context) ([]Option, error) {
+	setups := []setup{s.today()}
+	var alone []Change
+	for _, c := range s.changes {
+		if base := s.base(c); c.can(base) {
+			alone = append(alone, c)
+			setups = append(setups, base, c.to(base))
+		}
+	}
+	if err := s.run(ctx, Builtin, english.Count(len(alone), "change")+", each alone", distinct(s.Question, setups)); err != nil {
+		return nil, err
+	}
+	options := make([]Option, len(alone))
+	for i, c := range alone {
+		options[i] = Option{c, s.compare(s.base(c), c.to(s.base(c)), Builtin, len(alone))}
+	}
+	rank(options)
+	return options, nil
+}
+
+// distinct leaves out setups that are there twice.
+func distinct(q *Question, setups []setup) (all []setup) {
+	seen := map[string]bool{}
+	for _, s := range setups {
+		id := identify(s.values(q, "", ""))
+		if !seen[id] {
+			all = append(all, s)
+		}
+		seen[id] = true
+	}
+	return all
+}
+
+// rank sorts by gain, and puts what was not measured last.
+func rank(options []Option) {
+	slices.SortStableFunc(options, func(a, b Option) int {
+		none := func(o Option) int {
+			if o.Effect.Verdict == Unsupported {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(none(a)-none(b), cmp.Compare(b.Effect.Gain, a.Effect.Gain))
+	})
+}
+
+// combine adds one change after the other.
+func (s *search) combine(ctx context.Context, options []Option) (steps []Step, err error) {
+	i := slices.IndexFunc(options, func(o Option) bool { return o.Effect.Verdict == Helps && !o.Repeat && !o.loses })
+	if i < 0 {
+		return []Step{}, nil
+	}
+	best := options[i]
+	steps = append(steps, Step{Added: best, Total: best.Effect, Tried: []Option{}})
+	now := best.to(s.today())
+	used := []string{best.kind}
+	for len(steps) < maxSteps {
+		tried, err := s.beside(ctx, now, s.candidates(options, used, now), steps)
+		if err != nil {
+			return nil, err
+		}
+		if len(tried) == 0 || tried[0].Effect.Verdict != Helps {
+			break
+		}
+		now = tried[0].to(now)
+		used = append(used, tried[0].kind)
+		steps = append(steps, Step{Added: tried[0], Total: s.compare(s.today(), now, Builtin, len(tried)), Tried: tried[1:]})
+	}
+	return steps, nil
+}
+
+// candidates returns the changes that may help beside a setup: those that help alone, and those that today's setup does not allow.
+func (s *search) candidates(options []Option, used []string, now setup) (all []Change) {
+	for _, c := range s.changes {
+		i := slices.IndexFunc(options, func(o Option) bool { return o.Name == c.Name })
+		promising := i < 0 || options[i].Effect.Verdict == Helps || options[i].Effect.Verdict == Unsupported
+		if promising && !c.Repeat && !c.loses && !slices.Contains(used, c.kind) && c.can(now) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// beside measures changes beside a setup, and ranks them.
+func (s *search) beside(ctx context.Context, now setup, candidates []Change, steps []Step) ([]Option, error) {
+	var setups []setup
+	for _, c := range candidates {
+		setups = append(setups, c.to(now))
+	}
+	what := english.Count(len(candidates), "change") + " beside " + titles(steps)
+	if err := s.run(ctx, Builtin, what, setups); err != nil {
+		return nil, err
+	}
+	options := make([]Option, len(candidates))
+	for i, c := range candidates {
+		options[i] = Option{c, s.compare(now, c.to(now), Builtin, len(candidates))}
+	}
+	rank(options)
+	return options, nil
+}
+
+// titles lists what the steps have added.
+func titles(steps []Step) string {
+	words := make([]string, len(steps))
+	for i, s := range steps {
+		words[i] = s.Added.Title
+	}
+	return strings.Join(words, ", ")
+}
+
+// verify measures the steps with a browser.
+func (s *search) verify(ctx context.Context, steps []Step) (*Browser, error) {
+	today := s.today()
+	setups, now := []setup{today}, today
+	for _, step := range steps {
+		now = step.Added.to(now)
+		setups = append(setups, now)
+	}
+	only := obeying.can(today)
+	if only {
+		setups = append(setups, obeying.to(today))
+	}
+	if err := s.run(ctx, s.Browser, "what helps most, loaded by "+s.Browser, setups); err != nil {
+		return nil, err
+	}
+	b := &Browser{Name: s.Browser, Agrees: true}
+	now = today
+	for i, step := range steps {
+		now = step.Added.to(now)
+		c := step.Added.Change
+		c.Title = titles(steps[:i+1])
+		e := s.compare(today, now, s.Browser, len(setups)-1)
+		b.Agrees = b.Agrees && e.Verdict == Helps
+		b.Checked = append(b.Checked, Option{c, e})
+	}
+	if only {
+		b.Checked = append(b.Checked, Option{obeying, s.compare(today, obeying.to(today), s.Browser, len(setups)-1)})
+	}
+	return b, nil
+}
