@@ -18,17 +18,18 @@ const Builtin = "builtin"
 
 // Advice is the answer to a question.
 type Advice struct {
-	Site       string             `json:"site"`
-	Title      string             `json:"title,omitempty"` // of the site, foreign text
-	Page       string             `json:"page"`            // its URL, foreign text
-	Population network.Population `json:"population"`
-	Networks   []network.Share    `json:"networks"` // what was measured of it
-	Protocol   string             `json:"protocol"` // of today
-	Metric     string             `json:"metric"`
-	Loads      int                `json:"loads"` // of each cell
-	Seed       uint64             `json:"seed"`
-	Quick      bool               `json:"quick,omitempty"`
-	Today      float64            `json:"today_median"` // weighted median over the population, ms
+	Site        string             `json:"site"`
+	Title       string             `json:"title,omitempty"` // of the site, foreign text
+	Page        string             `json:"page"`            // its URL, foreign text
+	Population  network.Population `json:"population"`
+	Networks    []network.Share    `json:"networks"` // what was measured of it
+	Protocol    string             `json:"protocol"` // of today
+	Metric      string             `json:"metric"`
+	MetricTitle string             `json:"metric_title"`
+	Loads       int                `json:"loads"` // of each cell
+	Seed        uint64             `json:"seed"`
+	Quick       bool               `json:"quick,omitempty"`
+	Today       float64            `json:"today_median"` // weighted median over the population, ms
 
 	Options []Option `json:"options"` // single changes, the greatest gain first
 	Steps   []Step   `json:"steps"`   // of the greedy search, the first with the best single change; empty if none helps
@@ -72,7 +73,7 @@ type search struct {
 // verifies the steps. An error of measure ends it.
 func Advise(ctx context.Context, q Question, page *site.Site, measure Measure) (*Advice, error) {
 	a := &Advice{Site: q.Site, Title: page.Title, Page: page.Page, Population: q.Population, Networks: q.networks(), Protocol: q.Protocol,
-		Metric: q.Metric, Loads: q.Loads, Seed: q.Seed, Quick: q.Quick, Options: []Option{}, Steps: []Step{}}
+		Metric: q.Metric, MetricTitle: q.MetricTitle, Loads: q.Loads, Seed: q.Seed, Quick: q.Quick, Options: []Option{}, Steps: []Step{}}
 	all, err := changes(&q, page)
 	if err != nil {
 		return nil, err
@@ -175,35 +176,53 @@ func rank(options []Option) {
 
 // combine adds one change after the other.
 func (s *search) combine(ctx context.Context, options []Option) (steps []Step, err error) {
-	i := slices.IndexFunc(options, func(o Option) bool { return o.Effect.Verdict == Helps && !o.Repeat && !o.loses })
-	if i < 0 {
+	best, ok := firstHelp(options, func(o Option) bool { return !o.Repeat })
+	if !ok {
 		return []Step{}, nil
 	}
-	best := options[i]
 	steps = append(steps, Step{Added: best, Total: best.Effect, Tried: []Option{}})
-	now := best.to(s.today())
-	used := []string{best.kind}
-	for len(steps) < maxSteps {
-		tried, err := s.beside(ctx, now, s.candidates(options, used, now), steps)
+	used, verdicts := map[string]bool{}, map[string]string{}
+	for _, o := range options {
+		verdicts[o.Name] = o.Effect.Verdict
+	}
+	for now := s.today(); ; {
+		added := steps[len(steps)-1].Added
+		now, used[added.kind] = added.to(now), true
+		if added.kind == protocolKind { // which changes what all others do
+			clear(verdicts)
+		}
+		if len(steps) == maxSteps {
+			return steps, nil
+		}
+		tried, err := s.beside(ctx, now, s.candidates(verdicts, used, now), steps)
 		if err != nil {
 			return nil, err
 		}
 		if len(tried) == 0 || tried[0].Effect.Verdict != Helps {
-			break
+			return steps, nil
 		}
-		now = tried[0].to(now)
-		used = append(used, tried[0].kind)
-		steps = append(steps, Step{Added: tried[0], Total: s.compare(s.today(), now, Builtin, len(tried)), Tried: tried[1:]})
+		for _, o := range tried {
+			verdicts[o.Name] = o.Effect.Verdict
+		}
+		steps = append(steps, Step{Added: tried[0], Total: s.compare(s.today(), tried[0].to(now), Builtin, len(tried)), Tried: tried[1:]})
 	}
-	return steps, nil
 }
 
-// candidates returns the changes that may help beside a setup: those that help alone, and those that today's setup does not allow.
-func (s *search) candidates(options []Option, used []string, now setup) (all []Change) {
+// firstHelp returns the first of the options that helps, may be advised and is eligible.
+func firstHelp(options []Option, eligible func(Option) bool) (Option, bool) {
+	i := slices.IndexFunc(options, func(o Option) bool { return o.Effect.Verdict == Helps && !o.loses && eligible(o) })
+	if i < 0 {
+		return Option{}, false
+	}
+	return options[i], true
+}
+
+// candidates returns the changes that may help beside a setup: those that helped when they were last measured, and those that have not
+// been measured beside anything like it.
+func (s *search) candidates(verdicts map[string]string, used map[string]bool, now setup) (all []Change) {
 	for _, c := range s.changes {
-		i := slices.IndexFunc(options, func(o Option) bool { return o.Name == c.Name })
-		promising := i < 0 || options[i].Effect.Verdict == Helps || options[i].Effect.Verdict == Unsupported
-		if promising && !c.Repeat && !c.loses && !slices.Contains(used, c.kind) && c.can(now) {
+		promising := verdicts[c.Name] == "" || verdicts[c.Name] == Helps
+		if promising && !c.Repeat && !c.loses && !used[c.kind] && c.can(now) {
 			all = append(all, c)
 		}
 	}

@@ -3,6 +3,7 @@ package advise
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"wiretime/protocol"
 	"wiretime/site"
@@ -46,6 +47,8 @@ func (c Change) to(s setup) setup {
 // can reports whether the change can be made to a setup.
 func (c Change) can(s setup) bool { return c.fits == nil || c.fits(s) }
 
+const protocolKind = "protocol"
+
 // highInitCwnd is the raised initial window: 32 segments, as much as quic-go sends at first.
 const highInitCwnd = 32
 
@@ -75,8 +78,8 @@ func changes(q *Question, page *site.Site) ([]Change, error) {
 	all = append(all,
 		Change{Name: "tls-1.2", Title: "TLS 1.2", Cost: costServer, kind: "tls", loses: true,
 			fits: func(s setup) bool { return s.overTCP() && s.protocol != "http/1.1" }, make: func(s *setup) { s.tls = study.TLS12 }},
-		Change{Name: "nearer", Title: fmt.Sprintf("servers %v nearer", q.Distance), Cost: costPlaces, kind: "distance", make: func(s *setup) { s.distance = -q.Distance }},
-		Change{Name: "farther", Title: fmt.Sprintf("servers %v farther", q.Distance), Cost: "fewer places", kind: "distance", loses: true, make: func(s *setup) { s.distance = q.Distance }},
+		Change{Name: "nearer", Title: fmt.Sprintf("servers %v ms nearer", ms(q.Distance)), Cost: costPlaces, kind: "distance", make: func(s *setup) { s.distance = -q.Distance }},
+		Change{Name: "farther", Title: fmt.Sprintf("servers %v ms farther", ms(q.Distance)), Cost: "fewer places", kind: "distance", loses: true, make: func(s *setup) { s.distance = q.Distance }},
 	)
 	return append(all, repeats(q)...), nil
 }
@@ -99,7 +102,7 @@ func protocols(q *Question) (all []Change, err error) {
 		if p.Transport == "udp" {
 			cost = costPort
 		}
-		all = append(all, Change{Name: name, Title: p.Title, Cost: cost, kind: "protocol", make: func(s *setup) { s.protocol = name }})
+		all = append(all, Change{Name: name, Title: p.Title, Cost: cost, kind: protocolKind, make: func(s *setup) { s.protocol = name }})
 	}
 	return all, nil
 }
@@ -144,3 +147,6 @@ func repeats(q *Question) (all []Change) {
 // obeying is measured with a browser only: a server that obeys the priorities of HTTP/2's frames, which builtin does not send.
 var obeying = Change{Name: "priorities", Title: "priorities obeyed over HTTP/2 (the server H2O)", Cost: costSoft, kind: "server",
 	fits: func(s setup) bool { return s.protocol == "h2" && s.hint == study.HintNone }, make: func(s *setup) { s.server = "h2o" }}
+
+// ms returns a time in milliseconds.
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -17,16 +17,17 @@ import (
 
 // Question says what is asked.
 type Question struct {
-	Site       string // reference, as studies name it
-	Population network.Population
-	Protocol   string        // over which the site is served today, a row of package protocol
-	Metric     string        // by which changes are ranked: one in ms, such as onload
-	Loads      int           // of each cell, at least 1
-	Seed       uint64        // of the studies and of the intervals
-	Distance   time.Duration // by which servers are brought nearer, or are farther: of the round trip
-	SPDY       bool          // SPDY is an alternative too
-	Quick      bool          // only single changes, for the two networks with the greatest weights
-	Browser    string        // the loader that verifies what builtin found; empty: none does
+	Site        string // reference, as studies name it
+	Population  network.Population
+	Protocol    string        // over which the site is served today, a row of package protocol
+	Metric      string        // by which changes are ranked: one in ms, such as onload
+	MetricTitle string        // the metric's name for people
+	Loads       int           // of each cell, at least 1
+	Seed        uint64        // of the studies and of the intervals
+	Distance    time.Duration // by which servers are brought nearer, or are farther: of the round trip
+	SPDY        bool          // SPDY is an alternative too
+	Quick       bool          // only single changes, for the two networks with the greatest weights
+	Browser     string        // the loader that verifies what builtin found; empty: none does
 }
 
 // quickNetworks is how many networks a quick answer measures.

@@ -16,7 +16,9 @@ func (a *Advice) WriteText(out io.Writer) error {
 		fmt.Fprintln(w, line)
 	}
 	fmt.Fprintf(w, "\nEach change alone, compared with today:\n\n")
-	writeOptions(w, a.Options)
+	writeOptions(w, a.Alone())
+	fmt.Fprintf(w, "\nOn repeat visits, compared with today's:\n\n")
+	writeOptions(w, a.Again())
 	if len(a.Steps) > 0 {
 		fmt.Fprintf(w, "\nTogether (greedy forward selection: each step adds what helps most beside the steps before):\n\n")
 		fmt.Fprintln(w, "step\tadds\tsaves, in all\tmedian user\tbetter\tworse")
@@ -81,8 +83,8 @@ func (a *Advice) best() Effect {
 	if len(a.Steps) > 0 {
 		return a.Steps[len(a.Steps)-1].Total
 	}
-	if len(a.Options) > 0 {
-		return a.Options[0].Effect
+	if alone := a.Alone(); len(alone) > 0 {
+		return alone[0].Effect
 	}
 	return Effect{}
 }
@@ -91,27 +93,24 @@ func (a *Advice) bestTitle() string {
 	if len(a.Steps) > 0 {
 		return titles(a.Steps)
 	}
-	if len(a.Options) > 0 {
-		return a.Options[0].Title
+	if alone := a.Alone(); len(alone) > 0 {
+		return alone[0].Title
 	}
 	return "nothing"
 }
 
 // Lead returns the answer in sentences.
 func (a *Advice) Lead() []string {
-	var helping []Option
-	for _, o := range a.Options {
-		if o.Effect.Verdict == Helps && !o.loses {
-			helping = append(helping, o)
-		}
+	lead := []string{fmt.Sprintf("Today, over %s, the median user of %s waits %.0f ms for %s.", a.Protocol, a.Site, a.Today, a.MetricTitle)}
+	best, ok := firstHelp(a.Options, func(o Option) bool { return !o.Repeat })
+	if ok {
+		lead = append(lead, "What helps most is "+best.answer())
+	} else {
+		lead = append(lead, fmt.Sprintf("None of the %s measured helps first visits by more than %s for certain.", english.Count(len(a.Alone()), "change"), percent(Margin)))
 	}
-	lead := []string{fmt.Sprintf("Today, over %s, the median user of %s waits %.0f ms for %s.", a.Protocol, a.Site, a.Today, a.Metric)}
-	if len(helping) == 0 {
-		return append(lead, fmt.Sprintf("None of the %s measured helps by more than %s for certain.", english.Count(len(a.Options), "change"), percent(Margin)))
+	if again, ok := firstHelp(a.Options, func(o Option) bool { return o.Repeat }); ok {
+		lead = append(lead, "On repeat visits, what helps most is "+again.answer())
 	}
-	best := helping[0]
-	lead = append(lead, fmt.Sprintf("What helps most is %s: it saves %s of the time on average, and %s of the users are better off by more than %s, %s worse. It takes: %s.",
-		best.Title, best.Effect.saved(), percent(best.Effect.Better), percent(Tolerance), percent(best.Effect.Worse), best.Cost))
 	if n := len(a.Steps); n > 1 {
 		lead = append(lead, fmt.Sprintf("Together with %s it saves %s.", titles(a.Steps[1:]), a.Steps[n-1].Total.saved()))
 	}
@@ -124,6 +123,31 @@ func (a *Advice) Lead() []string {
 		lead = append(lead, fmt.Sprintf("Loaded by %s, not all of it helps: see below.", a.Browser.Name))
 	}
 	return lead
+}
+
+// answer says what an option that helps does, for whom, and what it takes.
+func (o Option) answer() string {
+	e := o.Effect
+	text := fmt.Sprintf("%s: it saves %s of the time on average. %s of the users are better off by more than %s", strings.TrimSuffix(o.Title, ", on repeat visits"), e.saved(), percent(e.Better), percent(Tolerance))
+	if e.Worse > 0 {
+		text += fmt.Sprintf(", %s are worse off", percent(e.Worse))
+	}
+	return text + ". It takes: " + o.Cost + "."
+}
+
+// Alone returns the changes for first visits.
+func (a *Advice) Alone() []Option { return a.about(false) }
+
+// Again returns the changes for repeat visits.
+func (a *Advice) Again() []Option { return a.about(true) }
+
+func (a *Advice) about(repeat bool) (all []Option) {
+	for _, o := range a.Options {
+		if o.Repeat == repeat {
+			all = append(all, o)
+		}
+	}
+	return all
 }
 
 // Undecided returns the changes whose effect the loads do not decide.

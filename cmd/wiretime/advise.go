@@ -105,9 +105,7 @@ func listPopulations() error {
 // readPopulation reads what --population says.
 func readPopulation(word string) (network.Population, error) {
 	if strings.Contains(word, ":") && !strings.Contains(word, "/") {
-		p, err := studyfile.ParsePopulation("--population", []byte("{"+strings.Trim(strings.TrimSpace(word), "{}")+"}"))
-		p.Name, p.Title = strings.TrimSpace(word), "as the command names it"
-		return p, err
+		return inlinePopulation(word)
 	}
 	known, unknown := network.LookupPopulation(word)
 	if unknown == nil {
@@ -121,7 +119,24 @@ func readPopulation(word string) (network.Population, error) {
 		return known, input(err)
 	}
 	p, err := studyfile.ParsePopulation(word, text)
-	p.Title = "from a file"
+	p.Title = "The users that the file names"
+	return p, err
+}
+
+// inlinePopulation reads a population in one line, with or without braces.
+func inlinePopulation(word string) (network.Population, error) {
+	line, added := word, 0
+	if !strings.HasPrefix(strings.TrimSpace(word), "{") {
+		line, added = "{"+word+"}", 1
+	}
+	p, err := studyfile.ParsePopulation("--population", []byte(line))
+	var mistakes studyfile.Errors
+	if errors.As(err, &mistakes) {
+		for i := range mistakes {
+			mistakes[i].Column = max(1, mistakes[i].Column-added)
+		}
+	}
+	p.Name, p.Title = strings.TrimSpace(word), "The users that the command names"
 	return p, err
 }
 
@@ -134,9 +149,12 @@ func (o *adviseOptions) check() (err error) {
 	if _, err := protocol.Lookup(q.Protocol); err != nil {
 		return fmt.Errorf("--protocol: %w", err)
 	}
-	if unit := units(runner.Metrics(study.Pages()))[q.Metric]; unit != "ms" {
+	metrics := runner.Metrics(study.Pages())
+	i := slices.IndexFunc(metrics, func(m study.Metric) bool { return m.Name == q.Metric && m.Unit == "ms" })
+	if i < 0 {
 		return fmt.Errorf("--metric %s: must be a metric of pages in ms, such as onload, dcl or plt", q.Metric)
 	}
+	q.MetricTitle = metrics[i].Title
 	if q.Loads < 1 || q.Loads > 1000 {
 		return fmt.Errorf("--loads %d: must be 1 to 1000", q.Loads)
 	}
