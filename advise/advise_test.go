@@ -145,7 +145,7 @@ func TestABrowserMayDisagree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(a.Steps) != 1 || a.Browser.Agrees || a.Browser.Checked[0].Effect.Verdict != Same || !strings.Contains(strings.Join(a.Lead(), " "), "not all of it helps") {
+	if len(a.Steps) != 1 || a.Browser.Agrees || a.Browser.Checked[0].Effect.Verdict != Same || !strings.Contains(strings.Join(a.Lead(), " "), "not all of this helps") {
 		t.Errorf("steps %+v, browser %+v: %q", a.Steps, a.Browser, a.Lead())
 	}
 }

@@ -12,13 +12,15 @@ import (
 
 // What a change takes.
 const (
-	costServer = "setting of the server or the CDN"
-	costPort   = "setting of the server or the CDN, and UDP port 443 open"
-	costKernel = "setting of the server's kernel"
-	costFields = "setting of the server: Link fields of the documents"
-	costHosts  = "change of the page: its references, and where its files lie"
+	costServer = "a setting of the server or the CDN"
+	costPort   = "a setting of the server or the CDN, and UDP port 443 open"
+	costKernel = "a setting of the server's kernel"
+	costFields = "a setting of the server: Link fields with the documents"
+	costAhead  = "a setting of the server: Link fields ahead of the documents (103)"
+	costHosts  = "a change of the page: its references, and where its files lie"
 	costPlaces = "servers in more places: another contract with a CDN"
-	costEarly  = "setting of the server or the CDN; requests that change something must be refused as early data"
+	costFewer  = "servers in fewer places"
+	costEarly  = "a setting of the server or the CDN, and an application that refuses early data where a request changes something"
 	costSoft   = "another server"
 )
 
@@ -66,7 +68,7 @@ func changes(q *Question, page *site.Site) ([]Change, error) {
 			make: func(s *setup) { s.congestion = "bbr" }},
 		Change{Name: "preload", Title: "preloads of the first 20 resources", Cost: costFields, kind: "hint",
 			make: func(s *setup) { s.hint = study.HintPreload }},
-		Change{Name: "early-hints", Title: "the same preloads as Early Hints", Cost: costFields + ", sent in advance (103)", kind: "hint",
+		Change{Name: "early-hints", Title: "the same preloads as Early Hints", Cost: costAhead, kind: "hint",
 			fits: func(s setup) bool { return s.protocol == "h2" || s.protocol == "h3" },
 			make: func(s *setup) { s.hint = study.HintEarly }},
 	)
@@ -79,7 +81,7 @@ func changes(q *Question, page *site.Site) ([]Change, error) {
 		Change{Name: "tls-1.2", Title: "TLS 1.2", Cost: costServer, kind: "tls", loses: true,
 			fits: func(s setup) bool { return s.overTCP() && s.protocol != "http/1.1" }, make: func(s *setup) { s.tls = study.TLS12 }},
 		Change{Name: "nearer", Title: fmt.Sprintf("servers %v ms nearer", ms(q.Distance)), Cost: costPlaces, kind: "distance", make: func(s *setup) { s.distance = -q.Distance }},
-		Change{Name: "farther", Title: fmt.Sprintf("servers %v ms farther", ms(q.Distance)), Cost: "fewer places", kind: "distance", loses: true, make: func(s *setup) { s.distance = q.Distance }},
+		Change{Name: "farther", Title: fmt.Sprintf("servers %v ms farther", ms(q.Distance)), Cost: costFewer, kind: "distance", loses: true, make: func(s *setup) { s.distance = q.Distance }},
 	)
 	return append(all, repeats(q)...), nil
 }

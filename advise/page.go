@@ -19,6 +19,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"saved":   Effect.saved,
 	"medians": Effect.medians,
 	"plus":    func(a, b int) int { return a + b },
+	"browser": browserName,
 	"list":    func(words []string) string { return strings.Join(words, "; ") },
 }).Parse(pageText))
 
@@ -53,7 +54,7 @@ type Bar struct {
 
 // barWidth is the width of the chart in pixels; barEdge is left free at both sides.
 const (
-	barWidth = 240
+	barWidth = 150
 	barEdge  = 4
 )
 

@@ -27,12 +27,12 @@ func (a *Advice) WriteText(out io.Writer) error {
 		}
 	}
 	if a.Browser != nil {
-		fmt.Fprintf(w, "\nThe same cells loaded by %s, compared with today:\n\n", a.Browser.Name)
+		fmt.Fprintf(w, "\nThe same cells loaded by %s, compared with today:\n\n", browserName(a.Browser.Name))
 		writeOptions(w, a.Browser.Checked)
 	}
 	fmt.Fprintf(w, "\nMedians on each network, today and with %s, ms:\n\n", a.bestTitle())
 	for _, n := range a.best().Networks {
-		fmt.Fprintf(w, "%s\t%s of the users\t%.0f\t-> %.0f\n", n.Network, percent(n.Part), n.Before, n.After)
+		fmt.Fprintf(w, "%s\t%s of the users\t%.0f\t→ %.0f\n", n.Network, percent(n.Part), n.Before, n.After)
 	}
 	if open := a.Undecided(); len(open) > 0 {
 		fmt.Fprintf(w, "\nNot decided: %s.\n", strings.Join(open, "; "))
@@ -56,16 +56,16 @@ func writeOptions(w io.Writer, options []Option) {
 	}
 }
 
-// saved writes the gain with its interval.
+// saved writes the gain with its interval, unless that is too narrow to be seen.
 func (e Effect) saved() string {
-	if !e.Interval {
+	if !e.Interval || number(e.Low) == number(e.High) {
 		return percent(e.Gain)
 	}
 	return fmt.Sprintf("%s (%s..%s)", percent(e.Gain), number(e.Low), number(e.High))
 }
 
 // medians writes the weighted medians, in ms.
-func (e Effect) medians() string { return fmt.Sprintf("%.0f -> %.0f", e.Before, e.After) }
+func (e Effect) medians() string { return fmt.Sprintf("%.0f → %.0f", e.Before, e.After) }
 
 // percent writes a part of 1, without a minus before zero.
 func percent(part float64) string { return number(part) + " %" }
@@ -104,35 +104,46 @@ func (a *Advice) Lead() []string {
 	lead := []string{fmt.Sprintf("Today, over %s, the median user of %s waits %.0f ms for %s.", a.Protocol, a.Site, a.Today, a.MetricTitle)}
 	best, ok := firstHelp(a.Options, func(o Option) bool { return !o.Repeat })
 	if ok {
-		lead = append(lead, "What helps most is "+best.answer())
+		lead = append(lead, "Most is saved by "+best.answer())
 	} else {
 		lead = append(lead, fmt.Sprintf("None of the %s measured helps first visits by more than %s for certain.", english.Count(len(a.Alone()), "change"), percent(Margin)))
 	}
 	if again, ok := firstHelp(a.Options, func(o Option) bool { return o.Repeat }); ok {
-		lead = append(lead, "On repeat visits, what helps most is "+again.answer())
+		lead = append(lead, "On repeat visits, most is saved by "+again.answer())
 	}
 	if n := len(a.Steps); n > 1 {
-		lead = append(lead, fmt.Sprintf("Together with %s it saves %s.", titles(a.Steps[1:]), a.Steps[n-1].Total.saved()))
+		lead = append(lead, fmt.Sprintf("Together with %s: %s.", titles(a.Steps[1:]), a.Steps[n-1].Total.saved()))
 	}
 	switch {
 	case a.Quick:
-		lead = append(lead, fmt.Sprintf("This is a quick look at %s, without combinations and without a browser.", english.Count(len(a.Networks), "network")))
+		lead = append(lead, fmt.Sprintf("This is a quick look: %s, no combinations, no browser.", english.Count(len(a.Networks), "network")))
 	case a.Browser != nil && a.Browser.Agrees:
-		lead = append(lead, fmt.Sprintf("Loaded by %s, it helps as well.", a.Browser.Name))
+		lead = append(lead, fmt.Sprintf("%s agrees: loaded by it, each step helps.", browserName(a.Browser.Name)))
 	case a.Browser != nil:
-		lead = append(lead, fmt.Sprintf("Loaded by %s, not all of it helps: see below.", a.Browser.Name))
+		lead = append(lead, fmt.Sprintf("%s does not agree: loaded by it, not all of this helps.", browserName(a.Browser.Name)))
 	}
 	return lead
 }
 
-// answer says what an option that helps does, for whom, and what it takes.
+// answer says what an option saves, for whom, and what it takes.
 func (o Option) answer() string {
 	e := o.Effect
-	text := fmt.Sprintf("%s: it saves %s of the time on average. %s of the users are better off by more than %s", strings.TrimSuffix(o.Title, ", on repeat visits"), e.saved(), percent(e.Better), percent(Tolerance))
+	text := fmt.Sprintf("%s: %s of the time on average, and %s better off by more than %s", strings.TrimSuffix(o.Title, ", on repeat visits"), e.saved(), users(e.Better), percent(Tolerance))
 	if e.Worse > 0 {
-		text += fmt.Sprintf(", %s are worse off", percent(e.Worse))
+		text += fmt.Sprintf(", %s worse off", users(e.Worse))
 	}
-	return text + ". It takes: " + o.Cost + "."
+	return text + ". It takes " + o.Cost + "."
+}
+
+// users says which part of the users are something.
+func users(part float64) string {
+	switch part {
+	case 0:
+		return "no users are"
+	case 1:
+		return "all users are"
+	}
+	return percent(part) + " of the users are"
 }
 
 // Alone returns the changes for first visits.
@@ -149,6 +160,9 @@ func (a *Advice) about(repeat bool) (all []Option) {
 	}
 	return all
 }
+
+// browserName writes a loader's name as that of a browser.
+func browserName(loader string) string { return strings.ToUpper(loader[:1]) + loader[1:] }
 
 // Undecided returns the changes whose effect the loads do not decide.
 func (a *Advice) Undecided() (open []string) {
