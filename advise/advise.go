@@ -249,11 +249,25 @@ func (s *search) beside(ctx context.Context, now setup, candidates []Change, ste
 
 // titles lists what the steps have added.
 func titles(steps []Step) string {
+	words := each(steps, func(s Step) string { return s.Added.Title })
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// costs lists what the steps take, each thing once.
+func costs(steps []Step) string {
+	return strings.Join(slices.Compact(each(steps, func(s Step) string { return s.Added.Cost })), "; ")
+}
+
+func each(steps []Step, of func(Step) string) []string {
 	words := make([]string, len(steps))
 	for i, s := range steps {
-		words[i] = s.Added.Title
+		words[i] = of(s)
 	}
-	return strings.Join(words, ", ")
+	return words
 }
 
 // verify measures the steps with a browser.
@@ -276,7 +290,7 @@ func (s *search) verify(ctx context.Context, steps []Step) (*Browser, error) {
 	for i, step := range steps {
 		now = step.Added.to(now)
 		c := step.Added.Change
-		c.Title = titles(steps[:i+1])
+		c.Title, c.Cost = titles(steps[:i+1]), costs(steps[:i+1])
 		e := s.compare(today, now, s.Browser, len(setups)-1)
 		b.Agrees = b.Agrees && e.Verdict == Helps
 		b.Checked = append(b.Checked, Option{c, e})

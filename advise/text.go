@@ -108,11 +108,8 @@ func (a *Advice) Lead() []string {
 	} else {
 		lead = append(lead, fmt.Sprintf("None of the %s measured helps first visits by more than %s for certain.", english.Count(len(a.Alone()), "change"), percent(Margin)))
 	}
-	if again, ok := firstHelp(a.Options, func(o Option) bool { return o.Repeat }); ok {
-		lead = append(lead, "On repeat visits, most is saved by "+again.answer())
-	}
 	if n := len(a.Steps); n > 1 {
-		lead = append(lead, fmt.Sprintf("Together with %s: %s.", titles(a.Steps[1:]), a.Steps[n-1].Total.saved()))
+		lead = append(lead, fmt.Sprintf("With %s as well, %s is saved.", titles(a.Steps[1:]), a.Steps[n-1].Total.saved()))
 	}
 	switch {
 	case a.Quick:
@@ -121,6 +118,9 @@ func (a *Advice) Lead() []string {
 		lead = append(lead, fmt.Sprintf("%s agrees: loaded by it, each step helps.", browserName(a.Browser.Name)))
 	case a.Browser != nil:
 		lead = append(lead, fmt.Sprintf("%s does not agree: loaded by it, not all of this helps.", browserName(a.Browser.Name)))
+	}
+	if again, ok := firstHelp(a.Options, func(o Option) bool { return o.Repeat }); ok {
+		lead = append(lead, "On repeat visits, most is saved by "+again.answer())
 	}
 	return lead
 }
@@ -137,10 +137,10 @@ func (o Option) answer() string {
 
 // users says which part of the users are something.
 func users(part float64) string {
-	switch part {
-	case 0:
+	switch number(part) {
+	case "0":
 		return "no users are"
-	case 1:
+	case "100":
 		return "all users are"
 	}
 	return percent(part) + " of the users are"
