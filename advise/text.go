@@ -21,7 +21,7 @@ func (a *Advice) WriteText(out io.Writer) error {
 	writeOptions(w, a.Again())
 	if len(a.Steps) > 0 {
 		fmt.Fprintf(w, "\nTogether (greedy forward selection: each step adds what helps most beside the steps before):\n\n")
-		fmt.Fprintln(w, "step\tadds\tsaves, in all\tmedian user\tbetter\tworse")
+		fmt.Fprintln(w, "step\tsaves beside those before\tsaves in all\tmedian user, ms\tbetter\tworse")
 		for i, s := range a.Steps {
 			fmt.Fprintf(w, "%d  %s\t%s\t%s\t%s\t%s\t%s\n", i+1, s.Added.Title, s.Added.Effect.saved(), s.Total.saved(), s.Total.medians(), percent(s.Total.Better), percent(s.Total.Worse))
 		}
