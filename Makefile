@@ -56,6 +56,8 @@ test-long: $(SETUP)
 	WIRETIME_LONG=1 go test -run 'TestHostilePeers' -timeout 30m -v ./serve
 	@echo "== Long tests: the README's first table, whole, beside a program that takes the processors now and then"
 	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestFirstTable' -timeout 60m -v ./cmd/wiretime
+	@echo "== Long tests: advice on pages of known answer, with combinations and Chromium"
+	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestAdviceOnPagesOfKnownAnswer' -timeout 60m -v ./cmd/wiretime
 	WIRETIME_LONG=1 go test -run 'TestClockWatch' -v ./machine
 
 	@echo "== Long tests: ten minutes of chaos, and 200 kills of runs on the virtual clock"
