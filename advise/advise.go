@@ -52,7 +52,7 @@ type Step struct {
 // Browser says what a real browser makes of the steps.
 type Browser struct {
 	Name    string   `json:"name"`
-	Checked []Option `json:"checked"` // the steps so far, and what only a browser measures; compared with today
+	Checked []Option `json:"checked"` // the steps so far, compared with today
 	Agrees  bool     `json:"agrees"`  // what helps builtin helps the browser, step by step
 }
 
@@ -278,10 +278,6 @@ func (s *search) verify(ctx context.Context, steps []Step) (*Browser, error) {
 		now = step.Added.to(now)
 		setups = append(setups, now)
 	}
-	only := obeying.can(today)
-	if only {
-		setups = append(setups, obeying.to(today))
-	}
 	if err := s.run(ctx, s.Browser, "what helps most, loaded by "+s.Browser, setups); err != nil {
 		return nil, err
 	}
@@ -294,9 +290,6 @@ func (s *search) verify(ctx context.Context, steps []Step) (*Browser, error) {
 		e := s.compare(today, now, s.Browser, len(setups)-1)
 		b.Agrees = b.Agrees && e.Verdict == Helps
 		b.Checked = append(b.Checked, Option{c, e})
-	}
-	if only {
-		b.Checked = append(b.Checked, Option{obeying, s.compare(today, obeying.to(today), s.Browser, len(setups)-1)})
 	}
 	return b, nil
 }

@@ -21,7 +21,6 @@ const (
 	costPlaces = "servers in more places: another contract with a CDN"
 	costFewer  = "servers in fewer places"
 	costEarly  = "a setting of the server or the CDN, and an application that refuses early data where a request changes something"
-	costSoft   = "another server"
 )
 
 // Change is something about a page or its servers that could be otherwise.
@@ -145,10 +144,6 @@ func repeats(q *Question) (all []Change) {
 	}
 	return append(all, Change{Name: "0rtt", Title: "HTTP/3 with 0-RTT, on repeat visits", Cost: costEarly, Repeat: true, make: func(s *setup) { s.protocol, s.visit = "h3", study.VisitZeroRTT }})
 }
-
-// obeying is measured with a browser only: a server that obeys the priorities of HTTP/2's frames, which builtin does not send.
-var obeying = Change{Name: "priorities", Title: "priorities obeyed over HTTP/2 (the server H2O)", Cost: costSoft, kind: "server",
-	fits: func(s setup) bool { return s.protocol == "h2" && s.hint == study.HintNone }, make: func(s *setup) { s.server = "h2o" }}
 
 // ms returns a time in milliseconds.
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

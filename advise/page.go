@@ -146,7 +146,7 @@ func (a *Advice) Limits() []string {
 	return []string{
 		"The figures are of the virtual clock, on which processor time counts as zero: they show what network and protocols cost, not what phones and servers do.",
 		"The intervals say how much loads differ from each other. They say nothing of the population, whose shares are coarse, nor of users whose network differs from the one that stands for it.",
-		"All servers are Wiretime's own. HTTP/3 is used from the first request; a real first visit learns of it on the way.",
+		"All servers are Wiretime's own: over HTTP/3 it obeys the browser's priorities, over HTTP/2 it gives all responses an equal turn. HTTP/3 is used from the first request; a real first visit learns of it on the way.",
 		"The combination was found by greedy forward selection. Another combination, of changes that help only together, may be better.",
 	}
 }
