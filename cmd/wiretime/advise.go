@@ -130,8 +130,7 @@ func inlinePopulation(word string) (network.Population, error) {
 		line, added = "{"+word+"}", 1
 	}
 	p, err := studyfile.ParsePopulation("--population", []byte(line))
-	var mistakes studyfile.Errors
-	if errors.As(err, &mistakes) {
+	if mistakes, ok := errors.AsType[studyfile.Errors](err); ok {
 		for i := range mistakes {
 			mistakes[i].Column = max(1, mistakes[i].Column-added)
 		}

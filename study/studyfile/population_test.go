@@ -1,15 +1,14 @@
-package studyfile_test
+package studyfile
 
 import (
 	"testing"
 
 	"wiretime/network"
-	"wiretime/study/studyfile"
 )
 
 func TestPopulation(t *testing.T) {
 	for _, text := range []string{"{lte: 40, cable: 45.5}", "# ours\nlte: 40\ncable: 45.5\n"} {
-		p, err := studyfile.ParsePopulation("ours.yaml", []byte(text))
+		p, err := ParsePopulation("ours.yaml", []byte(text))
 		if err != nil || len(p.Shares) != 2 || p.Shares[0] != (network.Share{Network: "lte", Weight: 40}) || p.Shares[1] != (network.Share{Network: "cable", Weight: 45.5}) {
 			t.Errorf("%q: %+v, %v", text, p, err)
 		}
@@ -34,7 +33,7 @@ func TestPopulationMistakes(t *testing.T) {
 		"lte: 1\n---\ncable: 2":       "",
 		"lte: 99999999999999999999.0": `ours.yaml:1:6: invalid weight "99999999999999999999.0": must be a positive number, at most 1000000000`,
 	} {
-		p, err := studyfile.ParsePopulation("ours.yaml", []byte(text))
+		p, err := ParsePopulation("ours.yaml", []byte(text))
 		if err == nil || want != "" && err.Error() != want {
 			t.Errorf("%q: %+v\ngot  %v\nwant %s", text, p, err, want)
 		}
@@ -69,7 +68,7 @@ func FuzzParsePopulation(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := studyfile.ParsePopulation("ours.yaml", text)
+		p, err := ParsePopulation("ours.yaml", text)
 		if (err == nil) != (len(p.Shares) > 0) {
 			t.Fatalf("%q: %+v, %v", text, p, err)
 		}
