@@ -29,7 +29,7 @@ SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 REVISION := $(shell printf '%-13s' "$$(git describe --always --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
-.PHONY: lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table studies ui-pictures compare-false-positives $(SETUP)
+.PHONY: lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table studies ui-pictures compare-false-positives advice $(SETUP)
 
 run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
@@ -60,6 +60,8 @@ test-long: $(SETUP)
 	WIRETIME_LONG=1 go test -run 'TestHostilePeers' -timeout 30m -v ./serve
 	@echo "== Long tests: the README's first table, whole, beside a program that takes the processors now and then"
 	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestFirstTable' -timeout 60m -v ./cmd/wiretime
+	@echo "== Long tests: advice on pages of known answer, with combinations and Chromium"
+	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestAdviceOnPagesOfKnownAnswer' -timeout 60m -v ./cmd/wiretime
 	WIRETIME_LONG=1 go test -run 'TestClockWatch' -v ./machine
 
 	@echo "== Long tests: how often compare calls identical cells different"
@@ -114,10 +116,16 @@ readme-table: $(SETUP)
 compare-false-positives:
 	scripts/compare-false-positives
 
-STUDY :=
+# The example in docs/advise.md.
+advice: $(SETUP)
+	@$(SETUP) $(SETUP_FLAGS) virtual
+	scripts/advice
+
+# The pictures of docs/ui.md.
 ui-pictures: build
 	go run ./cmd/uipictures
 
+STUDY :=
 studies: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) virtual
 	go run ./cmd/studies $(STUDY)

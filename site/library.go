@@ -25,7 +25,8 @@ import (
 // means objects@40x20kB. mobile-2012@N is the N-th of 77 pages, the middle one without a number, and
 // mobile-2012@NxHOSTS that page on another number of hosts. page@NxHxSIZE is a page of N objects on H hosts with SIZE octets
 // in total, as in page@52x17x1592.43kB, and otherwise like [DefaultSpec]. search@N and
-// search-full@N are N pages in as many tabs. k is 1000.
+// search-full@N are N pages in as many tabs. k is 1000. Each of them may be followed by [Changes],
+// as in shop+one-host+gzip.
 type Library struct {
 	// Dir holds one archive per added site, named after the site.
 	Dir string
@@ -155,6 +156,22 @@ func (l Library) List() ([]string, error) {
 
 // Open opens or makes the site that ref names, with all its bodies.
 func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
+	of, changes, err := cutChanges(ref)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.open(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := s.withChanges(changes)
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return changed, nil
+}
+
+func (l Library) open(ctx context.Context, ref string) (*Site, error) {
 	r, err := l.parse(ref)
 	if err != nil {
 		return nil, err
@@ -184,6 +201,10 @@ func (l Library) Open(ctx context.Context, ref string) (*Site, error) {
 // KnownRef reports whether [Library.Open] would find ref, without fetching or reading
 // bodies. The error for an unknown name gives the nearest valid one.
 func (l Library) KnownRef(ref string) error {
+	ref, _, err := cutChanges(ref)
+	if err != nil {
+		return err
+	}
 	r, err := l.parse(ref)
 	if err != nil || r.spec.Name != "" || slices.Contains(builtIn(), r.name) {
 		return err

@@ -34,7 +34,12 @@ func (s *Study) Cells(choose func(Cell) string) []Cell {
 			c := NewCell(s.Workload, values, network.Path{})
 			c.Network = s.network(c)
 			picks := func(e Selection) bool { return e.Picks(c) }
-			if slices.ContainsFunc(s.Except, picks) || len(s.Only) > 0 && !slices.ContainsFunc(s.Only, picks) {
+			for _, only := range [][]Selection{s.Only, s.Part} {
+				if len(only) > 0 && !slices.ContainsFunc(only, picks) {
+					return
+				}
+			}
+			if slices.ContainsFunc(s.Except, picks) {
 				return
 			}
 			if c.Clock() == ClockAuto && choose != nil {

@@ -9,7 +9,7 @@ type Quick struct {
 
 // UseQuick reduces the study to the part that a quick run measures.
 func (s *Study) UseQuick() {
-	s.Only, s.Repeats = s.Quick.Only, s.Quick.Repeats
+	s.Part, s.Repeats = s.Quick.Only, s.Quick.Repeats
 	if s.Quick.Loads > 0 {
 		session := s.Options.Session
 		session.Loads = s.Quick.Loads

@@ -29,6 +29,7 @@ type Study struct {
 	Except []Selection // cells of the product that the study leaves out
 	Only   []Selection // if there are any, the study leaves out the cells that none of them picks
 	Quick  Quick       // what a quick run measures
+	Part   []Selection // likewise, in a quick run
 
 	Published []Published // tables printed in papers, for comparison
 	Claims    []Claim     // claims about the cells, to be tested

@@ -77,7 +77,7 @@ func main() {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
-	root.AddCommand(runCommand(), resultsCommand(), compareCommand(), showCommand(), explainCommand(), framesCommand(), reproduceCommand(), exportCommand(), reportCommand(),
+	root.AddCommand(runCommand(), resultsCommand(), compareCommand(), showCommand(), explainCommand(), adviseCommand(), framesCommand(), reproduceCommand(), exportCommand(), reportCommand(),
 		networksCommand(), papersCommand(), siteCommand(), getCommand(), streamCommand(), scheduleCommand(), serveCommand(), uiCommand(), linkCommand(), kernelCommand(), doctorCommand())
 	if err := root.Execute(); err != nil {
 		os.Exit(explain(err))

@@ -15,6 +15,7 @@ import (
 type editOptions struct {
 	as, title, page       string
 	rename, drop, waits   []string
+	changes               []string
 	preload, early, push  string
 	dropHints, replaceOld bool
 }
@@ -49,6 +50,7 @@ stylesheet,script:10; "all" means all kinds.`,
 	f.StringVar(&o.preload, "preload", "", "`RULE`: announce resources in Link fields of the document")
 	f.StringVar(&o.early, "early", "", "`RULE`: the same, and also in 103 Early Hints")
 	f.StringVar(&o.push, "push", "", "`RULE`: push resources if the protocol can")
+	f.StringArrayVar(&o.changes, "change", nil, "`NAME`: one-host (the page's host takes over the hosts beside it), gzip (compresses texts that are not), or preload-fonts")
 	f.BoolVar(&o.dropHints, "no-hints", false, "remove all hints of the documents")
 	return c
 }
@@ -74,6 +76,11 @@ func (o editOptions) apply(s *site.Site) (*site.Site, error) {
 	}
 	if s, err = s.Edit(o.change); err != nil {
 		return nil, err
+	}
+	for _, name := range o.changes {
+		if s, _, err = s.Change(name); err != nil {
+			return nil, fmt.Errorf("--change: %w", err)
+		}
 	}
 	for _, hint := range []struct{ do, rule string }{{"preload", o.preload}, {"early", o.early}, {"push", o.push}} {
 		if hint.rule == "" {

@@ -310,3 +310,20 @@ func TestClaimsOfGrowthThatAreRefused(t *testing.T) {
 		t.Errorf("two networks of the same rate: got %v", err)
 	}
 }
+
+func TestOnly(t *testing.T) {
+	s := parse(t, replace(t, "chromium]", "chromium]\n  only:\n    - {protocol: h2}\n    - {network: 3g-weak, protocol: http/1.1}\n  except: [{protocol: h2, network: cable}]"))
+	for _, c := range s.Cells(nil) {
+		h2, weak := c.On(study.AxisProtocol) == "h2", c.On(study.AxisNetwork) == "3g-weak"
+		if !weak || !h2 && c.On(study.AxisProtocol) != "http/1.1" {
+			t.Errorf("cell %s is not among those to keep", c.Key())
+		}
+	}
+	if n := len(s.Cells(nil)); n != 2 {
+		t.Errorf("%d cells, want 2", n)
+	}
+	s.Quick.Only = []study.Selection{{study.AxisProtocol: {"h2"}}}
+	if s.UseQuick(); len(s.Cells(nil)) != 1 {
+		t.Errorf("a quick run measures %d cells, want 1", len(s.Cells(nil)))
+	}
+}

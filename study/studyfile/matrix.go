@@ -14,7 +14,7 @@ func (r *reader) matrix(n ast.Node) {
 	if r.misplaced(n) {
 		return
 	}
-	keys := append(r.kind.axisKeys(), "except")
+	keys := append(r.kind.axisKeys(), "only", "except")
 	for _, key := range pages.axisKeys() {
 		if r.kind.refused[key] != "" {
 			keys = append(keys, key)
@@ -42,6 +42,9 @@ func (r *reader) matrix(n ast.Node) {
 	}
 	if r.kind.check != nil && len(r.errs) == 0 {
 		r.kind.check(r, m.node)
+	}
+	if n, ok := m.get("only"); ok && len(r.errs) == 0 {
+		r.study.Only = r.only(n)
 	}
 	if n, ok := m.get("except"); ok && len(r.errs) == 0 {
 		r.except(n)

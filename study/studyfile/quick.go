@@ -24,7 +24,7 @@ func (r *reader) quick(n ast.Node) {
 		r.quickLoads(n, q)
 	}
 	if n, ok := m.get("only"); ok {
-		r.only(n, q)
+		q.Only = r.only(n)
 	}
 }
 
@@ -38,11 +38,11 @@ func (r *reader) quickLoads(n ast.Node, q *study.Quick) {
 	q.Loads, _ = r.integer(n, "loads of a quick run", 2, whole)
 }
 
-// only reads the selections of cells that a quick run measures.
-func (r *reader) only(n ast.Node, q *study.Quick) {
+// only reads the selections of cells that a matrix keeps, or that a quick run measures.
+func (r *reader) only(n ast.Node) (only []study.Selection) {
 	items, ok := r.list(n, "only")
 	if !ok {
-		return
+		return nil
 	}
 	if len(items) == 0 {
 		r.fail(n, "only is empty; name cells, as in [{network: cable}], or remove the key")
@@ -50,7 +50,7 @@ func (r *reader) only(n ast.Node, q *study.Quick) {
 	cells := r.study.Cells(nil)
 	for _, item := range items {
 		if !r.pick(item, len(cells)) {
-			return
+			return only
 		}
 		m, ok := r.mapping(item, "a selection of cells", r.axes()...)
 		if !ok {
@@ -62,6 +62,7 @@ func (r *reader) only(n ast.Node, q *study.Quick) {
 		if len(r.errs) == errs && !slices.ContainsFunc(cells, picked.Picks) {
 			r.fail(item, "this selection picks no cell; change or remove it")
 		}
-		q.Only = append(q.Only, picked)
+		only = append(only, picked)
 	}
+	return only
 }
