@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 
 	"wiretime/report"
 	"wiretime/stats"
 	"wiretime/study"
+	"wiretime/terminal"
 )
 
 // printPaper prints what papers printed of a run's cells beside what was measured,
@@ -32,7 +32,7 @@ func printTable(w io.Writer, t report.Printed, metrics []study.Metric) error {
 		title = report.StatisticName(t.Statistic) + " " + title
 	}
 	fmt.Fprintf(w, "\nPublished: %s; %s, %s\n", t.Source, title, t.Unit)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := terminal.NewTable(w)
 	fmt.Fprintf(table, "\t\tpublished\there\there / published\n")
 	row := -1
 	for _, f := range t.Figures {
@@ -77,7 +77,7 @@ func printClaims(w io.Writer, claims []report.Claim) error {
 	}
 	for i, c := range claims {
 		fmt.Fprintf(w, "\n%d. %s\n   %s%s: %s.\n", i+1, c.Text, c.Test, spread(c), c.Verdict)
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		table := terminal.NewTable(w)
 		for _, p := range c.Pairs {
 			switch {
 			case c.Per != "" && len(c.Pairs) > 1 && p.Steps != "":

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +15,7 @@ import (
 	"wiretime/stats"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/terminal"
 )
 
 func resultsCommand() *cobra.Command {
@@ -191,7 +191,7 @@ func printTables(w io.Writer, results []store.Result, metrics []study.Metric, of
 		}
 		return h
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := terminal.NewTable(w)
 	for rest := results; len(rest) > 0; {
 		rows := rest
 		if end := slices.IndexFunc(rest, func(r store.Result) bool { return heading(r) != heading(rest[0]) }); end > 0 {
@@ -266,7 +266,7 @@ func printClocks(w io.Writer, results []store.Result, metrics []study.Metric, se
 	}
 	fmt.Fprintf(w, "\nTwo clocks. %s\n", clocks.Verdict)
 	fmt.Fprintf(w, "Median %s on both; the ratio, virtual to real, with its 95 %% interval where there are loads enough.\n", title)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := terminal.NewTable(w)
 	heading := ""
 	for _, p := range clocks.Pairs {
 		real, virtual := results[p.Real], results[p.Virtual]
