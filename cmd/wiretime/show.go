@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -55,7 +54,7 @@ func show(dir, id, out string) error {
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(stdout)
 	showCell(w, l)
 	if err := showNotes(w, l); err != nil {
 		return err
