@@ -152,3 +152,28 @@ func TestNothingChangesElsewhere(t *testing.T) {
 		t.Error("a Writer of its own has a line that changes")
 	}
 }
+
+func TestSparkline(t *testing.T) {
+	rich, poor := terminal.Screen{Unicode: true}, terminal.Screen{}
+	for _, c := range []struct {
+		name      string
+		values    []float64
+		low, high float64
+		rich      string
+		poor      string
+	}{
+		{"nothing", nil, 0, 1, "        ", "        "},
+		{"one value", []float64{5}, 0, 10, "    █   ", "    @   "},
+		{"the ends", []float64{0, 0, 10}, 0, 10, "█      ▄", "@      ="},
+		{"outside", []float64{-5, 50}, 0, 10, "█      █", "@      @"},
+		{"all alike", []float64{7, 7, 7}, 7, 7, "█       ", "@       "},
+		{"two humps", []float64{1, 1, 1, 1, 2, 8, 8, 9}, 0, 10, "█▂    ▄▂", "@:    =:"},
+	} {
+		if got := rich.Sparkline(c.values, c.low, c.high, 8); got != c.rich {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.rich)
+		}
+		if got := poor.Sparkline(c.values, c.low, c.high, 8); got != c.poor {
+			t.Errorf("%s, without Unicode: got %q, want %q", c.name, got, c.poor)
+		}
+	}
+}

@@ -47,6 +47,14 @@ func (w Writer) Screen() Screen {
 	return ScreenOf(file)
 }
 
+// ScreenFor returns what can be shown where a writer writes to: that of a Writer, otherwise that of no terminal.
+func ScreenFor(to io.Writer) Screen {
+	if w, ours := to.(Writer); ours {
+		return w.Screen()
+	}
+	return ScreenOf(nil)
+}
+
 // Text is a line of text in parts that may have colours.
 type Text []Part
 

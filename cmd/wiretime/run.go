@@ -197,7 +197,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 		fmt.Fprintln(stderr, sum.describe(time.Since(began)))
 		return checkSlot(lacking, sum.counted)
 	}
-	if err := printResults(stdout, st, id, study.Median); err != nil {
+	if err := printResults(stdout, st, id, study.Median, onTerminal()); err != nil {
 		return err
 	}
 	fmt.Fprintln(stdout, sum.describe(time.Since(began)))
