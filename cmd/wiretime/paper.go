@@ -78,6 +78,7 @@ func printClaims(w io.Writer, claims []report.Claim) error {
 	for i, c := range claims {
 		fmt.Fprintf(w, "\n%d. %s\n   %s%s: %s.\n", i+1, c.Text, c.Test, spread(c), c.Verdict)
 		table := terminal.NewTable(w)
+		table.Style = outcomeStyle
 		for _, p := range c.Pairs {
 			switch {
 			case c.Per != "" && len(c.Pairs) > 1 && p.Steps != "":
@@ -91,6 +92,17 @@ func printClaims(w io.Writer, claims []report.Claim) error {
 		}
 	}
 	return nil
+}
+
+// outcomeStyle makes what was not confirmed stand out.
+func outcomeStyle(_, cell string) terminal.Style {
+	switch cell {
+	case report.Refuted:
+		return terminal.Red
+	case report.Undecided:
+		return terminal.Yellow
+	}
+	return terminal.Plain
 }
 
 // spread says between which values the ratios of all pairs lie.

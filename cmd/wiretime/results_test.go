@@ -122,7 +122,7 @@ func TestResultsDrawSparklines(t *testing.T) {
 	kept(t, dir, "real")
 	u := self(t)
 	r := u.run(t, "results", "--store", dir, "--sparklines")
-	for _, want := range []string{"unsupported  PLT, 1000..1055 ms\n", "  0            *=                  \n", "  0                              *=\n"} {
+	for _, want := range []string{"unsupported  PLT, 1000..1055 ms\n", "  0            **                  \n", "  0                              **\n"} {
 		if !strings.Contains(r.out, strings.ReplaceAll(want, "*", "@")) {
 			t.Errorf("%q is not in\n%s%s", want, r.out, r.errors)
 		}
