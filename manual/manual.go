@@ -52,7 +52,8 @@ func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath
 func Page(c *cobra.Command) string {
 	var out strings.Builder
 	program := c.Root().Name()
-	fmt.Fprintf(&out, ".TH %s %s \"\" \"%s\" \"Manual of %s\"\n", quoted(strings.ToUpper(pageName(c))), section, escape(strings.TrimSpace(program+" "+c.Root().Version)), escape(program))
+	// Names must not be hyphenated: they are there to be copied.
+	fmt.Fprintf(&out, ".TH %s %s \"\" \"%s\" \"Manual of %s\"\n.nh\n.ad l\n", quoted(strings.ToUpper(pageName(c))), section, escape(strings.TrimSpace(program+" "+c.Root().Version)), escape(program))
 	fmt.Fprintf(&out, ".SH NAME\n%s \\- %s\n", escape(pageName(c)), escape(c.Short))
 	fmt.Fprintf(&out, ".SH SYNOPSIS\n.nf\n")
 	if c.Runnable() {

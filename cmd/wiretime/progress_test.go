@@ -140,3 +140,19 @@ func TestRunOnATerminal(t *testing.T) {
 		t.Errorf("with -v, the terminal shows %q", shown)
 	}
 }
+
+// TestScheduleOnATerminal: the run of each slot shows its line on the schedule's terminal, and none of its loads leaves one there.
+func TestScheduleOnATerminal(t *testing.T) {
+	u := self(t)
+	u.addKernel(t)
+	u.addWeek(t, 1)
+	shown := u.onTerminal(t, "schedule", "week.yaml")
+	for _, want := range []string{"Slot 6 of 6, ", "\r\x1b[K[1/1]", "6 done, 0 failed"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("%q is not in %q", want, shown)
+		}
+	}
+	if strings.Contains(shown, "[1/1] slower") || strings.Contains(shown, relayMark+"[") {
+		t.Errorf("a load has left a line: %q", shown)
+	}
+}
