@@ -134,12 +134,12 @@ func (p *pace) finish(jobs []*job) {
 // count adds what the cell's waiting loads will take to the clock's sums, sign times. Loads that run side by side fill the
 // machine: each needs its share for its time, which is the mean of those of its cell that have run, or the estimate if none
 // has.
-func (c *cellPace) count(sign time.Duration) {
+func (c *cellPace) count(sign int) {
 	for n, loads := range c.waiting {
 		if c.noted > 0 {
-			c.clock.known += sign * time.Duration(loads) * work(n.Estimate, c.took/time.Duration(c.noted), n.cores)
+			c.clock.known += time.Duration(sign*loads) * work(n.Estimate, c.took/time.Duration(c.noted), n.cores)
 		} else {
-			c.clock.estimated += sign * time.Duration(loads) * work(n.Estimate, n.Duration, n.cores)
+			c.clock.estimated += time.Duration(sign*loads) * work(n.Estimate, n.Duration, n.cores)
 		}
 	}
 }

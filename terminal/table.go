@@ -164,7 +164,7 @@ func least(cell string, heading bool) int {
 		return Width(cell)
 	}
 	widest := 0
-	for _, word := range strings.Fields(cell) {
+	for word := range strings.FieldsSeq(cell) {
 		width := Width(word)
 		if !whole(word) {
 			width = min(width, readable)

@@ -29,17 +29,18 @@ var shells = []struct{ name, use string }{
 }
 
 func completionCommand() *cobra.Command {
-	long := `Completion prints a script by which a shell completes verbs, flags and names: of
+	var long strings.Builder
+	long.WriteString(`Completion prints a script by which a shell completes verbs, flags and names: of
 studies, sites, networks, protocols, papers and the loads of a store. For the
 session that you are in, and in the shell's start-up file for all to come:
-`
+`)
 	var names []string
 	for _, s := range shells {
 		names = append(names, s.name)
-		long += fmt.Sprintf("\n    %-5s %s", s.name, s.use)
+		fmt.Fprintf(&long, "\n    %-5s %s", s.name, s.use)
 	}
 	return &cobra.Command{
-		Use: "completion " + strings.Join(names, "|"), Short: "Print a script that completes words in a shell", Long: long,
+		Use: "completion " + strings.Join(names, "|"), Short: "Print a script that completes words in a shell", Long: long.String(),
 		Args: arguments(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)), ValidArgs: names,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch args[0] {
