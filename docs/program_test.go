@@ -82,7 +82,7 @@ func walk(say func(...string) (string, error), path []string) (*verb, error) {
 	_, list, _ := strings.Cut(text, "Available Commands:\n")
 	list, _, _ = strings.Cut(list, "\n\n")
 	for _, m := range subcommand.FindAllStringSubmatch(list, -1) {
-		if m[1] == "completion" || m[1] == "help" {
+		if m[1] == "help" {
 			continue
 		}
 		if v.verbs[m[1]], err = walk(say, append(append([]string{}, path...), m[1])); err != nil {

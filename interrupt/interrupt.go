@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"wiretime/process"
+	"wiretime/terminal"
 )
 
 // Limit is how long a program may take to stop in good order. Then it is ended as by a second
@@ -39,7 +40,11 @@ func (r Received) Is(target error) bool { return target == context.Canceled }
 // killed. The caller must call stop, after which signals have their default effect.
 func Context(parent context.Context, program string) (ctx context.Context, stop context.CancelFunc) {
 	return watch(parent, func(signals <-chan os.Signal, stopped <-chan struct{}) {
-		fmt.Fprintf(os.Stderr, "%s: stopping; press Ctrl-C again to leave at once\n", program)
+		begin := ""
+		if terminal.Is(os.Stderr) { // which shows ^C in the line where it stands
+			begin = "\n"
+		}
+		fmt.Fprintf(os.Stderr, "%s%s: stopping; press Ctrl-C again to leave at once\n", begin, program)
 		began, late := time.Now(), time.NewTimer(Limit)
 		defer late.Stop()
 		for {
@@ -50,9 +55,9 @@ func Context(parent context.Context, program string) (ctx context.Context, stop 
 				if time.Since(began) < echo {
 					continue
 				}
-				fmt.Fprintf(os.Stderr, "%s: interrupted again: leaving at once\n", program)
+				fmt.Fprintf(os.Stderr, "%s%s: interrupted again: leaving at once\n", begin, program)
 			case <-late.C:
-				fmt.Fprintf(os.Stderr, "%s: could not stop in good order within %v: leaving\n", program, Limit)
+				fmt.Fprintf(os.Stderr, "%s%s: could not stop in good order within %v: leaving\n", begin, program, Limit)
 			}
 			process.KillChildren()
 			os.Exit(ExitCode)

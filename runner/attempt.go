@@ -223,6 +223,26 @@ func (r *run) report(j *job, record store.LoadRecord, done bool) {
 	r.Report(a)
 }
 
+// turn notes that an attempt at one job has ended and one at another has begun; nil: none.
+func (r *run) turn(ended, begun *job) {
+	if r.UnderWay == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(r.loading, ended); i >= 0 {
+		r.loading = slices.Delete(r.loading, i, i+1)
+	}
+	if begun != nil {
+		r.loading = append(r.loading, begun)
+	}
+	cells := make([]study.Cell, len(r.loading))
+	for i, j := range r.loading {
+		cells[i] = j.planned.Cell
+	}
+	r.UnderWay(cells)
+}
+
 // maxLabFailures is how many labs may fail in a row before the run stops. So many failures are
 // the machine's fault, not a load's.
 const maxLabFailures = 5

@@ -51,12 +51,20 @@ func (b *budget) give(share float64) { b.permits.Release(b.permitsFor(share)) }
 // pace estimates how long the rest of a run will take from how long its loads took so far.
 type pace struct {
 	planned, done int
-	remaining     time.Duration
 	cells         map[string]*cellPace
+	clocks        map[string]*clockPace
+}
+
+// clockPace is the pace of all loads on one clock.
+type clockPace struct {
+	known          time.Duration // what the waiting loads of cells that have run will take
+	estimated      time.Duration // what those of the other cells will take, by their estimates
+	took, foreseen time.Duration // what the attempts so far took, and were estimated to take
 }
 
 // cellPace is the pace of one cell's loads.
 type cellPace struct {
+	clock   *clockPace
 	took    time.Duration // by all attempts so far
 	noted   int           // attempts
 	waiting map[need]int  // loads, by what they need
@@ -69,20 +77,23 @@ type need struct {
 }
 
 func newPace(queue []*job, planned int) *pace {
-	p := &pace{planned: planned, done: planned - len(queue), cells: map[string]*cellPace{}}
+	p := &pace{planned: planned, done: planned - len(queue), cells: map[string]*cellPace{}, clocks: map[string]*clockPace{}}
 	for _, j := range queue {
 		p.cell(j).waiting[need{j.Estimate, j.cores}]++
 	}
 	for _, c := range p.cells {
-		p.remaining += c.remaining()
+		c.count(1)
 	}
 	return p
 }
 
 func (p *pace) cell(j *job) *cellPace {
-	key := j.planned.Cell.Key()
+	key, clock := j.planned.Cell.Key(), j.planned.Cell.Clock()
+	if p.clocks[clock] == nil {
+		p.clocks[clock] = &clockPace{}
+	}
 	if p.cells[key] == nil {
-		p.cells[key] = &cellPace{waiting: map[need]int{}}
+		p.cells[key] = &cellPace{clock: p.clocks[clock], waiting: map[need]int{}}
 	}
 	return p.cells[key]
 }
@@ -90,40 +101,53 @@ func (p *pace) cell(j *job) *cellPace {
 // note adds an attempt, and returns how the run stands after it.
 func (p *pace) note(j *job, took time.Duration, final bool) (done, planned int, remaining time.Duration) {
 	c := p.cell(j)
-	p.remaining -= c.remaining()
+	c.count(-1)
 	c.took += took
 	c.noted++
+	c.clock.took += took
+	c.clock.foreseen += j.Estimate.Duration
 	if final && j.series == nil {
 		c.waiting[need{j.Estimate, j.cores}]--
 		p.done++
 	}
-	p.remaining += c.remaining()
+	c.count(1)
 	if final && j.series != nil {
 		p.finish(j.series.jobs)
 	}
-	return p.done, p.planned, p.remaining
+	for _, clock := range p.clocks {
+		remaining += clock.remaining()
+	}
+	return p.done, p.planned, remaining
 }
 
 // finish notes that no load of a session needs a further attempt.
 func (p *pace) finish(jobs []*job) {
 	for _, j := range jobs {
 		c := p.cell(j)
-		p.remaining -= c.remaining()
+		c.count(-1)
 		c.waiting[need{j.Estimate, j.cores}]--
 		p.done++
-		p.remaining += c.remaining()
+		c.count(1)
 	}
 }
 
-// remaining estimates what the cell's waiting loads will take. Loads that run side by side fill the machine: each needs its
-// share for its time, which is the mean of those that have run, or the estimate if none has.
-func (c *cellPace) remaining() (sum time.Duration) {
+// count adds what the cell's waiting loads will take to the clock's sums, sign times. Loads that run side by side fill the
+// machine: each needs its share for its time, which is the mean of those of its cell that have run, or the estimate if none
+// has.
+func (c *cellPace) count(sign int) {
 	for n, loads := range c.waiting {
-		each := n.Duration
 		if c.noted > 0 {
-			each = c.took / time.Duration(c.noted)
+			c.clock.known += time.Duration(sign*loads) * work(n.Estimate, c.took/time.Duration(c.noted), n.cores)
+		} else {
+			c.clock.estimated += time.Duration(sign*loads) * work(n.Estimate, n.Duration, n.cores)
 		}
-		sum += time.Duration(loads) * work(n.Estimate, each, n.cores)
 	}
-	return sum
+}
+
+// remaining returns what all waiting loads will take: estimates are wrong by as much as those of the loads that have run.
+func (c *clockPace) remaining() time.Duration {
+	if c.foreseen <= 0 {
+		return c.known + c.estimated
+	}
+	return c.known + time.Duration(float64(c.estimated)*float64(c.took)/float64(c.foreseen))
 }

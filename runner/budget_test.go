@@ -84,6 +84,34 @@ func TestPaceCountsDownToNothing(t *testing.T) {
 	}
 }
 
+// TestPaceByCells: a cell's loads are expected to take what its own took, and those of a cell that has not run what was
+// estimated, corrected by how wrong the estimates of others on its clock were.
+func TestPaceByCells(t *testing.T) {
+	loads := func(protocol, clock string, each time.Duration) *job {
+		cell := pageCell(map[study.Axis]string{study.AxisProtocol: protocol, study.AxisClock: clock})
+		return &job{planned: store.Planned{Cell: cell}, Job: workload.Job{Estimate: workload.Estimate{Processor: each, Duration: each}}, cores: 1}
+	}
+	h2, h3 := loads("h2", study.ClockVirtual, time.Second), loads("h3", study.ClockVirtual, 2*time.Second)
+	real := loads("h2", study.ClockReal, 10*time.Second)
+	p := newPace([]*job{h2, h2, h2, h3, h3, real}, 6)
+	for i, c := range []struct {
+		j    *job
+		took time.Duration
+		want time.Duration
+	}{
+		{h2, 3 * time.Second, 2*3*time.Second + 2*3*2*time.Second + 10*time.Second},
+		{h2, 5 * time.Second, 4*time.Second + 2*4*2*time.Second + 10*time.Second},
+		{h3, time.Second, 4*time.Second + time.Second + 10*time.Second},
+		{h3, time.Second, 4*time.Second + 10*time.Second},
+		{real, 7 * time.Second, 4 * time.Second},
+		{h2, 4 * time.Second, 0},
+	} {
+		if _, _, left := p.note(c.j, c.took, true); left != c.want {
+			t.Errorf("%v left after load %d, want %v", left, i, c.want)
+		}
+	}
+}
+
 // TestPaceOfLongRuns notes an attempt in a run of 10,000 loads, which takes as little as in a run of ten.
 func TestPaceOfLongRuns(t *testing.T) {
 	for _, loads := range []int{10, 10_000} {

@@ -51,6 +51,8 @@ func (p *liveStation) carryOut(ctx context.Context, j *job) error {
 	if why, lacks := p.lacking[cell]; lacks {
 		return p.run.keepUnsupported(j, why)
 	}
+	p.run.turn(nil, j)
+	defer p.run.turn(j, nil)
 	record := p.run.begin(j, time.Now())
 	dir, err := p.run.Store.StageDir(record.ID())
 	if err != nil {

@@ -94,6 +94,8 @@ func (p *stations) carryOut(ctx context.Context, jobs []*job) error {
 // carryOutOn makes one attempt at a load on a station. last says that no load of the same session follows. gone says that
 // the station is no longer the caller's to use or to close: after the last load, and after a load that failed.
 func (p *stations) carryOutOn(ctx context.Context, s *station.Station, j *job, record store.LoadRecord, last bool) (gone bool, err error) {
+	p.run.turn(nil, j)
+	defer p.run.turn(j, nil)
 	dir, err := p.run.Store.StageDir(record.ID())
 	if err != nil {
 		return true, errors.Join(err, s.Close())

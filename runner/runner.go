@@ -49,6 +49,9 @@ type Config struct {
 	Slot int
 	// Report is called with each attempt that was kept, never concurrently.
 	Report func(Attempt)
+	// UnderWay is called whenever an attempt has begun or ended, with the cells that are being loaded, the longest first;
+	// never concurrently, neither with itself nor with Report. nil: nobody wants to know.
+	UnderWay func([]study.Cell)
 }
 
 // Attempt describes an attempt that was judged, and how the run stands after it. The store has it already, unless
@@ -78,7 +81,8 @@ type run struct {
 
 	mu       sync.Mutex // of what follows
 	pace     *pace
-	failures int // of labs, in a row
+	loading  []*job // whose attempts are under way, in the order in which they began
+	failures int    // of labs, in a row
 }
 
 // Run carries out the pending loads of a run, or of its slot. Loads on the virtual clock come first: guests use

@@ -149,10 +149,15 @@ func (w *worker) do(ctx context.Context, b boot) (at *job, err error) {
 		}
 	}
 	started := time.Now()
+	r.turn(nil, b.jobs[0])
+	defer func() { r.turn(b.jobs[min(done, len(b.jobs)-1)], nil) }()
 	err = w.host.Run(ctx, r.machine(b.batch, b.jobs[0], b.attempt, w.core), orders, func(result guest.Result) error {
 		j := b.jobs[done]
 		done++
 		r.labWorked()
+		if done < len(b.jobs) {
+			r.turn(j, b.jobs[done])
+		}
 		w.lost, j.losses = nil, 0
 		if j.planned.Done || j.ran >= b.attempt {
 			return nil

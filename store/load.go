@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -192,6 +193,22 @@ func exactlyOne(row sql.Result, err error) error {
 		err = fmt.Errorf("%d rows instead of one", n)
 	}
 	return err
+}
+
+// LoadsWithFiles returns the IDs of the loads that have artefacts in the store in dir, sorted as text. It only lists a
+// folder, so it is quick, and the store may be in use.
+func LoadsWithFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, loadsName))
+	if err != nil {
+		return nil, fmt.Errorf("list the loads of store %s: %w", dir, err)
+	}
+	var ids []string
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), stagedSuffix) {
+			ids = append(ids, e.Name())
+		}
+	}
+	return ids, nil
 }
 
 // Loads returns every load of a run, all attempts included, in the order of

@@ -1,10 +1,10 @@
-// Package terminal keeps foreign text, such as a URL, a title or a server's error, from
-// controlling the terminal on which it is printed.
+// Package terminal prints for people: tables that fit the width, colours, bars, and a line that changes
+// while something is under way, each as far as the terminal can show it. It keeps foreign text, such as a
+// URL, a title or a server's error, from controlling the terminal on which it is printed.
 package terminal
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -42,20 +42,4 @@ func escape(s string, bad func(rune) bool) string {
 		}
 	}
 	return out.String()
-}
-
-// Writer escapes everything that is written to it, as Escape does. Each Write must end at
-// the end of a character.
-type Writer struct{ to io.Writer }
-
-// NewWriter returns a Writer that passes the escaped text on. The text of each Write is
-// passed on by one Write.
-func NewWriter(to io.Writer) Writer { return Writer{to} }
-
-// Write implements io.Writer. It reports the octets of b, not those of the escaped text.
-func (w Writer) Write(b []byte) (int, error) {
-	if _, err := io.WriteString(w.to, Escape(string(b))); err != nil {
-		return 0, err
-	}
-	return len(b), nil
 }

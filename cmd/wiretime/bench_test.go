@@ -58,7 +58,7 @@ func BenchmarkOverview(b *testing.B) {
 // BenchmarkResults opens a store and prints its tables, as `wiretime results` does.
 func BenchmarkResults(b *testing.B) {
 	reading(b, []int{100, 1000, 10_000, 100_000}, func(b *testing.B, st *store.Store) {
-		if err := printResults(io.Discard, st, 1, "median"); err != nil {
+		if err := printResults(io.Discard, st, 1, "median", false); err != nil {
 			b.Fatal(err)
 		}
 	})

@@ -170,7 +170,7 @@ func TestBigStore(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := printResults(&out, st, 1, "median"); err != nil || !strings.Contains(out.String(), "30 of 30 loads done") {
+	if err := printResults(&out, st, 1, "median", false); err != nil || !strings.Contains(out.String(), "30 of 30 loads done") {
 		t.Errorf("results, error %v:\n%s", err, out.String())
 	}
 }
@@ -190,7 +190,7 @@ func TestResultsReadNoFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if err := printResults(io.Discard, st, 1, "median"); err != nil {
+	if err := printResults(io.Discard, st, 1, "median", false); err != nil {
 		t.Error(err)
 	}
 	if err := writeReport(st, 1, filepath.Join(t.TempDir(), "report.html")); err == nil {

@@ -12,10 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"wiretime/atomicfile"
 	"wiretime/study"
+	"wiretime/terminal"
 )
 
 // storedCommandsFlag allows the commands of a study that comes from a store.
@@ -44,7 +43,7 @@ func confirmCommands(o runOptions, s *study.Study) error {
 	named := o.study != ""
 	if !named && !o.storedCommands && !confirmedBefore(digest) {
 		said := describeCommands(o.store, s)
-		if !isTerminal(os.Stdin) || !isTerminal(os.Stderr) {
+		if !terminal.Is(os.Stdin) || !terminal.Is(os.Stderr) {
 			return input(fmt.Errorf("resume a run: %slook at them, then add --%s, or name the study's file", said, storedCommandsFlag))
 		}
 		if err := ask(os.Stdin, stderr, said); err != nil {
@@ -81,11 +80,6 @@ func ask(in io.Reader, out io.Writer, said string) error {
 		return nil
 	}
 	return errors.New("the study's commands were not confirmed")
-}
-
-func isTerminal(file *os.File) bool {
-	_, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
-	return err == nil
 }
 
 // commandsFile returns the file that remembers confirmed commands, in $XDG_STATE_HOME/wiretime

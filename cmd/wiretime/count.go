@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"wiretime/artefact"
 	"wiretime/counts"
@@ -44,7 +43,7 @@ func printCosts(w io.Writer, st *store.Store, run int64) error {
 	fmt.Fprintf(w, "\nWhat a load cost on the virtual clock, the median of each cell. Rounds are changes from the guest's kernel to the\n"+
 		"program and back: for system calls, page faults and interrupts. Foreseen are system calls that the kernel had\n"+
 		"answered beforehand, without a round.\n")
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := terminal.NewTable(w)
 	for _, c := range cells {
 		fmt.Fprintf(table, "\n%s %s %s, %s\n", c.cell.Network.Name, c.cell.Subject(), c.cell.Over(), english.Count(len(c.counts), "load"))
 		fmt.Fprintf(table, "program\tprocessor, ms\trounds\tcalls\tforeseen\tfaults\tmappings\tcalls by kind\n")

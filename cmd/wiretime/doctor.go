@@ -11,6 +11,7 @@ import (
 	"wiretime/doctor"
 	"wiretime/lab"
 	"wiretime/runner"
+	"wiretime/terminal"
 )
 
 func doctorCommand() *cobra.Command {
@@ -30,7 +31,10 @@ func runDoctor(ctx context.Context, chosen runner.Browsers) error {
 	defer stop()
 	findings := doctor.Examine(ctx, doctor.Config{Chromium: chosen.Chromium, Firefox: chosen.Firefox, Duration: examineTime})
 	for _, f := range findings {
-		fmt.Fprintf(stdout, "%s %s: %s\n", mark(f), f.Name, f.Detail)
+		text, style := mark(f)
+		if err := terminal.Println(stdout, terminal.Text{{Style: style, Words: text}, {Words: fmt.Sprintf(" %s: %s", f.Name, f.Detail)}}); err != nil {
+			return err
+		}
 		if !f.OK {
 			fmt.Fprintf(stdout, "    to do: %s\n", f.Remedy)
 		}
@@ -42,12 +46,12 @@ func runDoctor(ctx context.Context, chosen runner.Browsers) error {
 	return nil
 }
 
-func mark(f lab.Finding) string {
+func mark(f lab.Finding) (string, terminal.Style) {
 	switch {
 	case f.OK:
-		return "✓"
+		return "✓", terminal.Green
 	case f.Required:
-		return "✗"
+		return "✗", terminal.Red
 	}
-	return "!"
+	return "!", terminal.Yellow
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -117,7 +116,7 @@ func criticalPaths(l store.Load, har *capture.HAR) ([]*critical.Path, error) {
 
 func printPath(p *critical.Path) error {
 	fmt.Fprintf(stdout, "\n%s: onLoad after %s ms\n\n", terminal.Line(p.Page), milliseconds(p.OnLoad))
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(stdout)
 	fmt.Fprintln(w, "from, ms\tms\tphase\tkind\tresource")
 	for _, s := range inShort(p.Steps) {
 		kind := s.Kind.String()

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -138,7 +137,7 @@ func printConnection(number int, c *flowcontrol.Connection, epoch int64) error {
 	for _, line := range c.Unseen {
 		fmt.Fprintf(stdout, "not seen: %s\n", terminal.Line(line))
 	}
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(stdout)
 	if len(c.Events) > 0 {
 		fmt.Fprintln(w, "\nsent, ms\treceived, ms\tfrom\tstream\tits window\tsession's\tframe")
 	}
@@ -183,7 +182,7 @@ func sinceEpoch(at, epoch int64) string {
 func printTransfer(t *flowcontrol.Transfer, epoch int64) error {
 	took := t.To - t.From
 	fmt.Fprintf(stdout, "\nthe %s sent %d octets from %s to %s ms, in %s ms, held by\n\n", t.Sender, t.Octets, sinceEpoch(t.From, epoch), sinceEpoch(t.To, epoch), milliseconds(took))
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(stdout)
 	sums := t.Sums()
 	for _, r := range flowcontrol.Reasons() {
 		if sums[r] > 0 {
@@ -199,7 +198,7 @@ func printTransfer(t *flowcontrol.Transfer, epoch int64) error {
 // printHeld prints the first stretches of a transfer.
 func printHeld(held []flowcontrol.Held, epoch int64) error {
 	const most = 40
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(stdout)
 	fmt.Fprintln(w, "\n  from, ms\tms\theld by")
 	for i, h := range held {
 		if i == most {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"wiretime/kernel"
 	"wiretime/terminal"
@@ -110,7 +108,7 @@ var errUnfitKernel = errors.New("the virtual clock does not work on this machine
 func buildKernel(ctx context.Context, o kernel.BuildOptions) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	p := newProgress(os.Stderr)
+	p := showSteps(stderr)
 	o.Progress = p.show
 	k, err := kernel.Build(ctx, o)
 	p.end()
@@ -124,76 +122,79 @@ func buildKernel(ctx context.Context, o kernel.BuildOptions) error {
 	return nil
 }
 
-// progress shows the steps of a build: on a terminal in one line that changes,
-// elsewhere in a line every 15 seconds.
-type progress struct {
-	out      io.Writer
-	terminal bool
-	begun    time.Time
-	steps    chan kernel.Step
-	ended    chan struct{}
+// steps shows the steps of a build: on a terminal in one line that changes, elsewhere in a line every 15 seconds.
+type steps struct {
+	to    terminal.Writer
+	begun time.Time
+	watch *terminal.Watch
+	next  chan kernel.Step
+	ended chan struct{}
+
+	mu      sync.Mutex
+	current kernel.Step
 }
 
-func newProgress(file *os.File) *progress {
-	_, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
-	p := &progress{out: file, terminal: err == nil, begun: time.Now(), steps: make(chan kernel.Step), ended: make(chan struct{})}
-	go p.run()
-	return p
+func showSteps(to terminal.Writer) *steps {
+	s := &steps{to: to, begun: time.Now(), next: make(chan kernel.Step), ended: make(chan struct{})}
+	s.watch = to.Watch(func(int) terminal.Text { return terminal.Text{{Words: s.line()}} })
+	go s.run()
+	return s
 }
 
-func (p *progress) show(s kernel.Step) { p.steps <- s }
+func (s *steps) show(step kernel.Step) { s.next <- step }
 
 // end waits until everything has been printed.
-func (p *progress) end() {
-	close(p.steps)
-	<-p.ended
+func (s *steps) end() {
+	close(s.next)
+	<-s.ended
+	if s.watch != nil {
+		s.watch.End()
+	}
 }
 
-func (p *progress) run() {
-	defer close(p.ended)
-	every := 15 * time.Second
-	if p.terminal {
-		every = time.Second
-	}
-	tick := time.NewTicker(every)
+func (s *steps) run() {
+	defer close(s.ended)
+	tick := time.NewTicker(15 * time.Second)
 	defer tick.Stop()
-	var current kernel.Step
 	for {
 		select {
-		case s, ok := <-p.steps:
+		case step, ok := <-s.next:
 			switch {
 			case !ok:
-				if p.terminal && current.Name != "" {
-					fmt.Fprint(p.out, "\r\x1b[K")
-				}
 				return
-			case s.Note && p.terminal:
-				fmt.Fprintf(p.out, "\r\x1b[Knote: %s\n", terminal.Line(s.Name))
-			case s.Note:
-				fmt.Fprintf(p.out, "note: %s\n", terminal.Line(s.Name))
+			case step.Note:
+				fmt.Fprintf(s.to, "note: %s\n", terminal.Line(step.Name))
 			default:
-				fresh := s.Name != current.Name
-				if current = s; fresh || p.terminal {
-					p.line(current)
-				}
+				s.mu.Lock()
+				fresh := step.Name != s.current.Name
+				s.current = step
+				s.mu.Unlock()
+				s.print(fresh)
 			}
 		case <-tick.C:
-			if current.Name != "" {
-				p.line(current)
-			}
+			s.print(true)
 		}
 	}
 }
 
-func (p *progress) line(s kernel.Step) {
-	text := terminal.Line(s.Name)
-	if s.Expected > 0 {
-		text += fmt.Sprintf(": %d of about %d files", s.Done, max(s.Expected, s.Done))
+// print shows how the build stands; where no line can change, only if due.
+func (s *steps) print(due bool) {
+	if s.watch != nil {
+		s.watch.Update()
+	} else if line := s.line(); due && line != "" {
+		fmt.Fprintln(s.to, line)
 	}
-	text += ", " + time.Since(p.begun).Round(time.Second).String()
-	if p.terminal {
-		fmt.Fprint(p.out, "\r\x1b[K"+text)
-		return
+}
+
+func (s *steps) line() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current.Name == "" {
+		return ""
 	}
-	fmt.Fprintln(p.out, text)
+	text := terminal.Line(s.current.Name)
+	if s.current.Expected > 0 {
+		text += fmt.Sprintf(": %d of about %d files", s.current.Done, max(s.current.Expected, s.current.Done))
+	}
+	return text + ", " + time.Since(s.begun).Round(time.Second).String()
 }

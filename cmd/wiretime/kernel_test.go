@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"wiretime/kernel"
+	"wiretime/terminal"
 )
 
 // TestKernelWithoutOne asks for a kernel where there is none, and for one from a
@@ -82,7 +83,8 @@ func TestProgressWithoutATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	p := newProgress(file)
+	_, to := terminal.NewWriters(file, file)
+	p := showSteps(to)
 	p.show(kernel.Step{Name: "unpacking"})
 	p.show(kernel.Step{Name: "something to know", Note: true})
 	for n := range 100 {

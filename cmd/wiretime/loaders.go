@@ -6,12 +6,12 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
-	"text/tabwriter"
 
 	"wiretime/capture"
 	"wiretime/report"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/terminal"
 	"wiretime/workload/pageload"
 )
 
@@ -35,7 +35,7 @@ func printLoaders(w io.Writer, st *store.Store, run int64, results []store.Resul
 	for _, l := range all {
 		fmt.Fprintf(w, "\nThe loader %s beside Chromium. %s\n", l.Loader, l.Verdict())
 		fmt.Fprintln(w, "Median onLoad of both; ratios of medians, its own to Chromium's; connections; the share of resources asked for in the same order.")
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		table := terminal.NewTable(w)
 		heading := ""
 		for _, p := range l.Pairs {
 			browser, other := results[p.Browser], results[p.Other]

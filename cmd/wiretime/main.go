@@ -77,8 +77,9 @@ func main() {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
-	root.AddCommand(runCommand(), resultsCommand(), compareCommand(), showCommand(), explainCommand(), adviseCommand(), framesCommand(), reproduceCommand(), exportCommand(), reportCommand(),
-		networksCommand(), papersCommand(), siteCommand(), getCommand(), streamCommand(), scheduleCommand(), serveCommand(), uiCommand(), linkCommand(), kernelCommand(), doctorCommand())
+	root.AddCommand(initCommand(), runCommand(), resultsCommand(), compareCommand(), showCommand(), explainCommand(), adviseCommand(), framesCommand(), reproduceCommand(), exportCommand(), reportCommand(),
+		networksCommand(), papersCommand(), siteCommand(), getCommand(), streamCommand(), scheduleCommand(), serveCommand(), uiCommand(), linkCommand(), kernelCommand(), doctorCommand(), completionCommand(), manCommand())
+	complete(root)
 	if err := root.Execute(); err != nil {
 		os.Exit(explain(err))
 	}

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"wiretime/network"
+	"wiretime/terminal"
 )
 
 func networksCommand() *cobra.Command {
@@ -35,7 +35,7 @@ func networksCommand() *cobra.Command {
 }
 
 func listNetworks(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(out)
 	fmt.Fprintln(w, "name\tup: rate, one-way delay\tdown: rate, one-way delay\tsource")
 	for _, p := range network.Profiles() {
 		up, down := describe(p.Access[0])

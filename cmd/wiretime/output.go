@@ -17,10 +17,7 @@ import (
 // stdout and stderr take all text for people. Names, URLs and errors in it may be foreign, so
 // these writers keep it from controlling the terminal. What programs read (bodies, CSV,
 // JSON) goes to forPrograms.
-var (
-	stdout = terminal.NewWriter(os.Stdout)
-	stderr = terminal.NewWriter(os.Stderr)
-)
+var stdout, stderr = terminal.NewWriters(os.Stdout, os.Stderr)
 
 // forPrograms is standard output for what programs read, as it is. A terminal is none.
 var forPrograms = unlessTerminal(os.Stdout)
@@ -28,7 +25,7 @@ var forPrograms = unlessTerminal(os.Stdout)
 // unlessTerminal returns a writer to a file that escapes text if the file is a terminal. A character
 // of which two writes have a part is then shown as its octets.
 func unlessTerminal(file *os.File) io.Writer {
-	if isTerminal(file) {
+	if terminal.Is(file) {
 		return terminal.NewWriter(file)
 	}
 	return file

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 
 	"wiretime/report"
 	"wiretime/stats"
 	"wiretime/study"
+	"wiretime/terminal"
 )
 
 // printPaper prints what papers printed of a run's cells beside what was measured,
@@ -32,7 +32,7 @@ func printTable(w io.Writer, t report.Printed, metrics []study.Metric) error {
 		title = report.StatisticName(t.Statistic) + " " + title
 	}
 	fmt.Fprintf(w, "\nPublished: %s; %s, %s\n", t.Source, title, t.Unit)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := terminal.NewTable(w)
 	fmt.Fprintf(table, "\t\tpublished\there\there / published\n")
 	row := -1
 	for _, f := range t.Figures {
@@ -77,7 +77,8 @@ func printClaims(w io.Writer, claims []report.Claim) error {
 	}
 	for i, c := range claims {
 		fmt.Fprintf(w, "\n%d. %s\n   %s%s: %s.\n", i+1, c.Text, c.Test, spread(c), c.Verdict)
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		table := terminal.NewTable(w)
+		table.Style = outcomeStyle
 		for _, p := range c.Pairs {
 			switch {
 			case c.Per != "" && len(c.Pairs) > 1 && p.Steps != "":
@@ -91,6 +92,17 @@ func printClaims(w io.Writer, claims []report.Claim) error {
 		}
 	}
 	return nil
+}
+
+// outcomeStyle makes what was not confirmed stand out.
+func outcomeStyle(_, cell string) terminal.Style {
+	switch cell {
+	case report.Refuted:
+		return terminal.Red
+	case report.Undecided:
+		return terminal.Yellow
+	}
+	return terminal.Plain
 }
 
 // spread says between which values the ratios of all pairs lie.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -203,7 +202,7 @@ func printRepetition(r runner.Repetition) error {
 		after = fmt.Sprintf("after the %d that its guest makes before it", r.Before)
 	}
 	fmt.Fprintf(stdout, "load %s, %s, %s\n", r.Load.ID, r.Load.Cell.Key(), after)
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(stdout)
 	for _, p := range r.Files {
 		fmt.Fprintf(w, "    %s\t%s\n", terminal.Line(p.Name), describePair(p))
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +16,7 @@ import (
 	"wiretime/stats"
 	"wiretime/store"
 	"wiretime/study"
+	"wiretime/terminal"
 )
 
 // resultsWidth is where sentences of results are broken, in characters.
@@ -25,19 +25,26 @@ const resultsWidth = 100
 func resultsCommand() *cobra.Command {
 	var dir, statistic string
 	var run int64
+	var sparklines bool
 	c := &cobra.Command{
 		Use: "results", Short: "Show a run's results as tables", Args: arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			if err := study.CheckStatistic(statistic); err != nil {
 				return input(fmt.Errorf("read --statistic: %w", err))
 			}
-			return withRun(dir, run, func(st *store.Store, id int64) error { return printResults(stdout, st, id, stats.Statistic(statistic)) })
+			return withRun(dir, run, func(st *store.Store, id int64) error {
+				return printResults(stdout, st, id, stats.Statistic(statistic), sparklines)
+			})
 		},
 	}
 	storeFlags(c, &dir, &run)
+	c.Flags().BoolVar(&sparklines, "sparklines", onTerminal(), "draw where the loads of each cell lie (default: on a terminal)")
 	c.Flags().StringVar(&statistic, "statistic", study.Median, "what the tables show of a cell's loads: median, mean, min, max, or a percentile such as p95")
 	return c
 }
+
+// onTerminal reports whether somebody reads the output as it comes.
+func onTerminal() bool { return stdout.Screen().Columns > 0 }
 
 // storeFlags are the flags of every verb that reads a run.
 func storeFlags(c *cobra.Command, dir *string, run *int64) {
@@ -94,8 +101,8 @@ func columnsOf(metrics []study.Metric, results []store.Result, axes report.Axes)
 // printResults prints one table per site, network, loader, congestion control, initial window,
 // clock, visit, strategy and server, and compares the clocks of a run that used both. Where a run
 // has one protocol and several strategies or servers, these share a table. Tables show the statistic; comparisons, published figures and
-// claims have their own.
-func printResults(w io.Writer, st *store.Store, id int64, statistic stats.Statistic) error {
+// claims have their own. Sparklines show where the loads of each cell lie.
+func printResults(w io.Writer, st *store.Store, id int64, statistic stats.Statistic, sparklines bool) error {
 	run, err := st.Run(id)
 	if err != nil {
 		return err
@@ -135,7 +142,7 @@ func printResults(w io.Writer, st *store.Store, id int64, statistic stats.Statis
 			return err
 		}
 	}
-	if err := printTables(w, results, metrics, tabulated{statistic, stats.NewBootstrap(run.Seed)}); err != nil {
+	if err := printTables(w, results, metrics, tabulated{statistic, stats.NewBootstrap(run.Seed), terminal.ScreenFor(w), sparklines}); err != nil {
 		return err
 	}
 	if err := printClocks(w, results, metrics, run.Seed); err != nil {
@@ -184,7 +191,9 @@ func printVersions(w io.Writer, run store.Run) error {
 // tabulated is what tables show of a cell's loads.
 type tabulated struct {
 	stats.Statistic
-	bootstrap *stats.Bootstrap
+	bootstrap  *stats.Bootstrap
+	screen     terminal.Screen
+	sparklines bool
 }
 
 // statisticsOf names a statistic of several cells at the beginning of a sentence.
@@ -204,7 +213,8 @@ func printTables(w io.Writer, results []store.Result, metrics []study.Metric, of
 		}
 		return h
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := terminal.NewTable(w)
+	table.Style = countStyle
 	for rest := results; len(rest) > 0; {
 		rows := rest
 		if end := slices.IndexFunc(rest, func(r store.Result) bool { return heading(r) != heading(rest[0]) }); end > 0 {
@@ -216,16 +226,30 @@ func printTables(w io.Writer, results []store.Result, metrics []study.Metric, of
 		for _, m := range shown {
 			columns = append(columns, m.Title+", "+m.Unit)
 		}
-		fmt.Fprintf(table, "\n%s\n%s\tn\tinvalid\tfailed\tunsupported\n", heading(rows[0]), strings.Join(columns, "\t"))
+		spark := of.sparks(rows, shown)
+		fmt.Fprintf(table, "\n%s\n%s\tn\tinvalid\tfailed\tunsupported%s\n", heading(rows[0]), strings.Join(columns, "\t"), spark.heading)
 		for _, r := range rows {
 			row := []string{rowName(r.Cell, axes)}
 			for _, m := range shown {
 				row = append(row, of.interval(r.Values[m.Name], m.Unit))
 			}
-			fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\n", strings.Join(row, "\t"), r.Valid, r.Invalid, r.Failed, r.Unsupported)
+			fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d%s\n", strings.Join(row, "\t"), r.Valid, r.Invalid, r.Failed, r.Unsupported, spark.of(r))
 		}
 	}
 	return table.Flush()
+}
+
+// countStyle makes the counts of loads stand out that went wrong.
+func countStyle(top, cell string) terminal.Style {
+	switch {
+	case cell == top || cell == "0":
+		return terminal.Plain
+	case top == string(store.Failed):
+		return terminal.Red
+	case top == string(store.Invalid):
+		return terminal.Yellow
+	}
+	return terminal.Plain
 }
 
 // printFaults says which loads could not be run, and why, and how many of the
@@ -279,7 +303,7 @@ func printClocks(w io.Writer, results []store.Result, metrics []study.Metric, se
 	}
 	fmt.Fprintf(w, "\nTwo clocks. %s\n", clocks.Verdict)
 	fmt.Fprintf(w, "Median %s on both; the ratio, virtual to real, with its 95 %% interval where there are loads enough.\n", title)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := terminal.NewTable(w)
 	heading := ""
 	for _, p := range clocks.Pairs {
 		real, virtual := results[p.Real], results[p.Virtual]

@@ -115,6 +115,26 @@ func TestResultsShowAStatistic(t *testing.T) {
 	}
 }
 
+// TestResultsDrawSparklines: the loads of h2 take 1000 to 1005 ms, those of h3 50 ms more; the last load of a cell takes more than
+// the first.
+func TestResultsDrawSparklines(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	kept(t, dir, "real")
+	u := self(t)
+	r := u.run(t, "results", "--store", dir, "--sparklines")
+	for _, want := range []string{"unsupported  PLT, 1000..1055 ms\n", "  0            **                  \n", "  0                              **\n"} {
+		if !strings.Contains(r.out, strings.ReplaceAll(want, "*", "@")) {
+			t.Errorf("%q is not in\n%s%s", want, r.out, r.errors)
+		}
+	}
+	if r := u.run(t, "results", "--store", dir); strings.Contains(r.out, "1000..1055 ms") || strings.Contains(r.out, "@") {
+		t.Errorf("in a pipe it draws\n%s", r.out)
+	}
+	if shown := u.onTerminal(t, "results", "--store", dir); !strings.Contains(shown, "PLT, 1000..1055 ms") || !strings.Contains(shown, "█") {
+		t.Errorf("on a terminal it does not draw: %q", shown)
+	}
+}
+
 func TestResultsTellWhatArchivesLacked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	kept(t, dir, "virtual")

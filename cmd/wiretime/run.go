@@ -37,6 +37,8 @@ type runOptions struct {
 	slot                int    // of that schedule, from 1
 	dry                 bool   // only say what would be loaded
 	live                liveOptions
+	verbose             bool // a line for each attempt, on terminals too
+	relay               bool // the line that changes is shown by the program that has started this one
 }
 
 func runCommand() *cobra.Command {
@@ -85,6 +87,7 @@ study need a run without --quick.`,
 		"memory in `MB` that the captures of all loads together may take; what does not fit goes to the store's disk (default: half of what is available)")
 	c.Flags().BoolVar(&o.count, "count", false, "keep what each load on the virtual clock asked of the guest's kernel, and print what loads cost")
 	c.Flags().StringVar(&o.keep, "keep", "", "which valid loads keep their artefacts: all, compressed, median (one of each cell) or none (default: what the study says)")
+	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "on a terminal: print a line for each attempt, as in a file, in place of one line that changes")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "only print how much would be loaded and, on the live clock, from which hosts")
 	c.Flags().StringArrayVar(&o.live.resolve, "resolve", nil, "live clock: HOST:PORT:ADDRESS, use ADDRESS for HOST")
 	c.Flags().StringVar(&o.live.cacert, "cacert", "", "live clock: PEM file with certificates to trust as well; for Chromium, those that the servers send")
@@ -181,14 +184,16 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 		return err
 	}
 	var sum tally
+	shown := newProgress(stderr, s, o.verbose, o.relay)
 	config := runner.Config{
 		Store: st, Run: id, Seed: s.Seed, Awake: w.awake(), Options: s.Options,
 		Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel, Live: w.live,
 		Count: o.count, CaptureMemory: o.captureMemory * 1e6, Keep: keep, Programs: programs, Slot: o.slot,
-		Report: func(a runner.Attempt) { sum.add(a); printAttempt(s, a) },
+		Report: func(a runner.Attempt) { sum.add(a); shown.attempt(a) }, UnderWay: shown.underWay,
 	}
 	began := time.Now()
 	err = runner.Run(ctx, config)
+	shown.end()
 	if ctx.Err() != nil {
 		return fmt.Errorf("run %d of study %s was interrupted; go on with: wiretime %s%w", id, s.Name, continuation(o, s), errInterrupted)
 	}
@@ -199,7 +204,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 		fmt.Fprintln(stderr, sum.describe(time.Since(began)))
 		return checkSlot(lacking, sum.counted)
 	}
-	if err := printResults(stdout, st, id, study.Median); err != nil {
+	if err := printResults(stdout, st, id, study.Median, onTerminal()); err != nil {
 		return err
 	}
 	fmt.Fprintln(stdout, sum.describe(time.Since(began)))

@@ -23,6 +23,7 @@ import (
 type scheduleOptions struct {
 	file, store, unit string
 	status, quick     bool
+	verbose           bool // a line for each attempt, on terminals too
 }
 
 func scheduleCommand() *cobra.Command {
@@ -50,6 +51,7 @@ together.`,
 	c.Flags().StringVar(&o.store, "store", "", "folder that keeps the diary, and a store for each study (default: what the schedule says)")
 	c.Flags().StringVar(&o.unit, "unit", "", "write a systemd service into the folder `DIR` and run nothing")
 	c.Flags().BoolVar(&o.status, "status", false, "show what became of each slot and run nothing")
+	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "on a terminal: print a line for each attempt, as in a file, in place of one line that changes")
 	c.Flags().BoolVar(&o.quick, "quick", false, "measure only the quick part of each study")
 	c.MarkFlagsMutuallyExclusive("unit", "status")
 	return c
@@ -59,6 +61,7 @@ together.`,
 type timetable struct {
 	*schedule.Schedule
 	store   string // folder
+	verbose bool   // a line for each attempt, on terminals too
 	studies []scheduled
 }
 
@@ -111,7 +114,7 @@ func readSchedule(o scheduleOptions) (*timetable, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &timetable{Schedule: s, store: o.store}
+	t := &timetable{Schedule: s, store: o.store, verbose: o.verbose}
 	if t.store == "" {
 		t.store = s.Store
 		if !filepath.IsAbs(t.store) {

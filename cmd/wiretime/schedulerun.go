@@ -13,13 +13,13 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"wiretime/english"
 	"wiretime/interrupt"
 	"wiretime/process"
 	"wiretime/schedule"
+	"wiretime/terminal"
 )
 
 // carry carries out a slot: each study in turn, by a program of its own, which a bug of a load cannot take the schedule down
@@ -27,7 +27,7 @@ import (
 func (t *timetable) carry(ctx context.Context, d *schedule.Diary, s schedule.Slot) error {
 	var failed []error
 	for _, study := range t.studies {
-		if err := runSlot(ctx, d, s, study); err != nil {
+		if err := runSlot(ctx, d, s, study, t.verbose); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", filepath.Base(study.store), err))
 		}
 		if ctx.Err() != nil {
@@ -37,14 +37,22 @@ func (t *timetable) carry(ctx context.Context, d *schedule.Diary, s schedule.Slo
 	return errors.Join(failed...)
 }
 
-func runSlot(ctx context.Context, d *schedule.Diary, s schedule.Slot, study scheduled) error {
+func runSlot(ctx context.Context, d *schedule.Diary, s schedule.Slot, study scheduled, verbose bool) error {
 	args := []string{"run", study.source, "--store", study.store, "--" + diaryFlag, d.Path(), "--" + slotFlag, strconv.Itoa(s.Number)}
 	if d.Quick {
 		args = append(args, "--quick")
 	}
-	c := exec.CommandContext(ctx, "/proc/self/exe", args...)
 	var said lastLine
-	c.Stdout, c.Stderr = stdout, io.MultiWriter(stderr, &said)
+	shown := io.Writer(stderr)
+	if !verbose {
+		if line := relay(stderr); line != nil {
+			defer line.end()
+			shown = line
+			args = append(args, "--"+relayFlag)
+		}
+	}
+	c := exec.CommandContext(ctx, "/proc/self/exe", args...)
+	c.Stdout, c.Stderr = stdout, io.MultiWriter(shown, &said)
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGINT) }
 	c.WaitDelay = interrupt.Limit + 5*time.Second
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches it once, by Cancel
@@ -89,7 +97,7 @@ func printStatus(w io.Writer, t *timetable, now time.Time) error {
 	}
 	first, last := d.Slots[0].At, d.Slots[len(d.Slots)-1].At
 	fmt.Fprintf(w, "Schedule %s: %s, %s to %s (%s), on the %s clock.\n", d.Schedule, english.Count(len(d.Slots), "slot"), first.Format(slotTime), last.Format(slotTime), d.Zone, d.Clock)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := terminal.NewTable(w)
 	fmt.Fprintln(table, "slot\ttime\tstate\ttook\t")
 	for _, s := range d.Slots {
 		took := ""

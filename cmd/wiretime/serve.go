@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 	"wiretime/protocol"
 	"wiretime/serve"
 	"wiretime/site"
+	"wiretime/terminal"
 	"wiretime/window"
 )
 
@@ -278,7 +278,7 @@ func printChromium(out io.Writer, endpoints []serve.Endpoint, s *site.Site, ca *
 
 // printEndpoints prints the endpoints and commands that fetch from them.
 func printEndpoints(out io.Writer, endpoints []serve.Endpoint, host, root string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(out)
 	fmt.Fprintln(w, "protocol\tURL")
 	for _, e := range endpoints {
 		fmt.Fprintf(w, "%s\t%s\n", e.Protocol, e.URL)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/netip"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"wiretime/capture"
@@ -104,7 +103,7 @@ func printAnswered(e capture.ServerEntry) {
 
 // printMedia prints the servers, the media, and commands that stream them.
 func printMedia(out io.Writer, servers serve.MediaServers, media *serve.Media, root string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(out)
 	fmt.Fprintln(w, "transport\taddress")
 	for _, s := range servers {
 		if s.Lacking != nil {

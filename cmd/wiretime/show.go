@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -23,17 +22,19 @@ import (
 
 func showCommand() *cobra.Command {
 	var dir, out string
+	var drawn bool
 	c := &cobra.Command{
-		Use: "show LOAD", Short: "Show one load: its figures, its validity, its files",
+		Use: "show LOAD", Short: "Show one load: its figures, its validity, its files, its waterfall",
 		Args: arguments(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error { return show(dir, args[0], out) },
+		RunE: func(_ *cobra.Command, args []string) error { return show(dir, args[0], out, drawn) },
 	}
+	c.Flags().BoolVar(&drawn, "waterfall", false, "draw the load's requests over time, with its critical path, in place of the figures")
 	c.Flags().StringVar(&out, "out", "", "folder that also gets the load's files, uncompressed, in a folder of the load's name")
 	c.Flags().StringVar(&dir, "store", defaultStore, "folder of the results")
 	return c
 }
 
-func show(dir, id, out string) error {
+func show(dir, id, out string, drawn bool) error {
 	st, err := store.Open(dir, store.Read)
 	if err != nil {
 		return err
@@ -51,11 +52,14 @@ func show(dir, id, out string) error {
 			return err
 		}
 	}
+	if drawn {
+		return showWaterfall(stdout, st, l)
+	}
 	metrics, err := st.Metrics(l.Run)
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(stdout)
 	showCell(w, l)
 	if err := showNotes(w, l); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,7 +109,8 @@ func (o *checkOptions) parse() (err error) {
 
 // printChecks prints a table of the loads, what each of them lacks, and where they differ.
 func printChecks(out io.Writer, results []check.Result) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	w := terminal.NewTable(out)
+	w.Right = true
 	fmt.Fprintln(w, "protocol\trequests\tof the archive\tinexact\tmisses\tfailed\tonLoad, ms\t")
 	for _, r := range results {
 		v := r.Verdict

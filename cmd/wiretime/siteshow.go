@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +41,7 @@ func siteListCommand() *cobra.Command {
 }
 
 func listLong(ctx context.Context, out io.Writer, library site.Library, names []string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(out)
 	fmt.Fprintln(w, "site\tresources\thosts\tkB\t")
 	for _, name := range names {
 		s, err := library.Open(ctx, name)
@@ -94,7 +93,7 @@ func showSite(out io.Writer, s *site.Site, all bool) error {
 	if err != nil {
 		return fmt.Errorf("describe the site %s: %w", s.Name, err)
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(out)
 	about := func(name, format string, values ...any) {
 		fmt.Fprintf(w, "%s\t%s\n", name, terminal.Line(fmt.Sprintf(format, values...)))
 	}

@@ -17,7 +17,8 @@ import (
 func slotFlags(c *cobra.Command, o *runOptions) {
 	c.Flags().StringVar(&o.diary, diaryFlag, "", "diary of the schedule that the study runs on")
 	c.Flags().IntVar(&o.slot, slotFlag, 0, "slot of the schedule to carry out")
-	for _, name := range []string{diaryFlag, slotFlag} {
+	c.Flags().BoolVar(&o.relay, relayFlag, false, "leave it to the schedule to show the line that changes")
+	for _, name := range []string{diaryFlag, slotFlag, relayFlag} {
 		_ = c.Flags().MarkHidden(name) // it exists
 	}
 	c.MarkFlagsRequiredTogether(diaryFlag, slotFlag)
@@ -28,6 +29,7 @@ func slotFlags(c *cobra.Command, o *runOptions) {
 const (
 	diaryFlag = "schedule-diary"
 	slotFlag  = "schedule-slot"
+	relayFlag = "schedule-relay"
 )
 
 // useSlots has the study measured once in each slot of the schedule.

@@ -156,7 +156,7 @@ func (o streamOptions) playReal(ctx context.Context, order playback.Order) error
 		return err
 	}
 	return o.keep(func(dir string) (*evidence.Evidence, error) {
-		line := newProgressLine(os.Stderr)
+		line := showPlaying()
 		defer line.end()
 		order.Show = line.show
 		return stream.PlayReal(ctx, order, dir)
@@ -180,7 +180,7 @@ func (o streamOptions) playFrom(ctx context.Context, order playback.Order) error
 		return err
 	}
 	return o.keep(func(dir string) (*evidence.Evidence, error) {
-		line := newProgressLine(os.Stderr)
+		line := showPlaying()
 		defer line.end()
 		order.Show = line.show
 		return stream.PlayFrom(ctx, client, order, dir)
@@ -211,7 +211,7 @@ func (o streamOptions) playBehind(ctx context.Context, order playback.Order) err
 		}
 	}
 	return o.keep(func(dir string) (*evidence.Evidence, error) {
-		line := newProgressLine(os.Stderr)
+		line := showPlaying()
 		defer line.end()
 		order.Show = line.show
 		return stream.PlayBehind(ctx, client, order, dir)

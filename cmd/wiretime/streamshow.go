@@ -3,11 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
-	"text/tabwriter"
+	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"wiretime/evidence"
 	"wiretime/media/player"
@@ -17,7 +14,7 @@ import (
 
 // printStream prints a stream's figures and handovers.
 func printStream(out io.Writer, l *evidence.Evidence) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(out)
 	for _, m := range metric.Streams().Metrics {
 		if v, ok := m.Of(l); ok {
 			fmt.Fprintf(w, "%s\t%s %s\n", m.Title, number(v), m.Unit)
@@ -48,31 +45,36 @@ func number(v float64) string {
 	return fmt.Sprintf("%.1f", v)
 }
 
-// progressLine shows the state of a stream while it plays: on a terminal in one line that
-// changes, elsewhere in a line per second.
-type progressLine struct {
-	out      *os.File
-	terminal bool
-	last     time.Duration
-	octets   int64
-	shown    bool
+// playing shows the state of a stream while it plays: on a terminal in one line that changes, elsewhere in a line per second.
+type playing struct {
+	watch  *terminal.Watch
+	last   time.Duration
+	octets int64
+
+	mu   sync.Mutex
+	line string
 }
 
-func newProgressLine(out *os.File) *progressLine {
-	_, err := unix.IoctlGetTermios(int(out.Fd()), unix.TCGETS)
-	return &progressLine{out: out, terminal: err == nil}
+func showPlaying() *playing {
+	p := &playing{}
+	p.watch = stderr.Watch(func(int) terminal.Text {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return terminal.Text{{Words: p.line}}
+	})
+	return p
 }
 
-func (l *progressLine) show(at time.Duration, s player.Status, f player.Figures) {
+func (p *playing) show(at time.Duration, s player.Status, f player.Figures) {
 	pace := time.Second
-	if l.terminal {
+	if p.watch != nil {
 		pace = 0
 	}
-	if at < l.last+pace || at == l.last {
+	if at < p.last+pace || at == p.last {
 		return
 	}
-	rate := 8 * float64(f.Received-l.octets) / 1e6 / (at - l.last).Seconds()
-	l.last, l.octets = at, f.Received
+	rate := 8 * float64(f.Received-p.octets) / 1e6 / (at - p.last).Seconds()
+	p.last, p.octets = at, f.Received
 	line := fmt.Sprintf("%6.1f s  %6.1f Mbit/s  %7.1f MB", at.Seconds(), rate, float64(f.Received)/1e6)
 	if s.State != player.Starting || s.Buffer > 0 {
 		line += fmt.Sprintf("  %-7s at %-8s %-4s buffer %4.1f s  %d stalls, %d seeks", s.State, s.Position.Truncate(time.Second), s.Resolution, s.Buffer.Seconds(), f.Stalls, f.Seeks)
@@ -80,17 +82,23 @@ func (l *progressLine) show(at time.Duration, s player.Status, f player.Figures)
 	if n := len(f.Handovers); n > 0 {
 		line += fmt.Sprintf("  %s since %.1f s", terminal.Line(f.Handovers[n-1].Access), f.Handovers[n-1].At.Seconds())
 	}
-	l.shown = true
-	if l.terminal {
-		fmt.Fprintf(l.out, "\r%s\x1b[K", line)
-	} else {
-		fmt.Fprintln(l.out, line)
+	if p.watch == nil {
+		fmt.Fprintln(stderr, line)
+		return
 	}
+	p.mu.Lock()
+	p.line = line
+	p.mu.Unlock()
+	p.watch.Update()
 }
 
-// end moves on from the line that changes.
-func (l *progressLine) end() {
-	if l.terminal && l.shown {
-		fmt.Fprintln(l.out)
+// end leaves the last state as a line.
+func (p *playing) end() {
+	if p.watch == nil {
+		return
+	}
+	p.watch.End()
+	if p.line != "" {
+		fmt.Fprintln(stderr, p.line)
 	}
 }
