@@ -25,7 +25,7 @@ SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 REVISION := $(shell printf '%-13s' "$$(git describe --always --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
-.PHONY: run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table studies $(SETUP)
+.PHONY: run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies $(SETUP)
 
 run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
@@ -120,6 +120,9 @@ linter: $(LINT)
 
 peers:
 	spdy/testdata/peers/install $(CACHE)/spdy-peers
+
+readers:
+	cmd/wiretime/testdata/readers/install $(CACHE)/readers
 
 build: $(UI)
 	@echo "== Building bin/wiretime"
