@@ -15,7 +15,7 @@ import (
 // tables that a script prints.
 type block struct {
 	line int    // of the page, at which it begins
-	kind string // table, claims, quote, figure, picture or script
+	kind string // table, claims, quote, query, figure, picture or script
 	spec string // the comment, from its kind to before its end
 	body string // what stands between the comments
 	shows
@@ -38,6 +38,7 @@ type shows struct {
 	Digits    *int   `yaml:"digits"`
 	Lines     lines  `yaml:"lines"`    // quotes: a regular expression; figures: a list, like Columns
 	File      string `yaml:"file"`     // pictures, figures: beside the page
+	Query     string `yaml:"query"`    // queries: SQL, which the sqlite3 shell runs on the study's store
 	Alt       string `yaml:"alt"`      // pictures, figures: what the picture shows, in words
 	Elements  string `yaml:"elements"` // pictures: of the report, a CSS selector; all that it finds is shown
 	Width     int    `yaml:"width"`    // pictures, figures: of the window that shows the report or the figure, in pixels
@@ -113,8 +114,8 @@ func (l *lines) UnmarshalYAML(unmarshal func(any) error) error {
 func parseBlock(spec string) (block, error) {
 	kind, text, _ := strings.Cut(spec, "\n")
 	b := block{kind: strings.TrimSpace(kind), spec: spec}
-	if !slices.Contains([]string{"table", "claims", "quote", "figure", "picture", "script"}, b.kind) {
-		return b, fmt.Errorf("unknown kind of block %q: it must be table, claims, quote, figure, picture or script", b.kind)
+	if !slices.Contains([]string{"table", "claims", "quote", "query", "figure", "picture", "script"}, b.kind) {
+		return b, fmt.Errorf("unknown kind of block %q: it must be table, claims, quote, query, figure, picture or script", b.kind)
 	}
 	if err := yaml.UnmarshalWithOptions([]byte(text), &b.shows, yaml.Strict()); err != nil {
 		return b, fmt.Errorf("parse the block's description: %w", err)
@@ -151,6 +152,8 @@ func (b *block) make(ctx context.Context, runs []*measuredRun, folder string) (s
 		shown, err = claimsTable(runs)
 	case "quote":
 		shown, err = b.quote(runs)
+	case "query":
+		shown, err = b.query(ctx, runs[0])
 	case "script":
 		shown = runs[0].results
 	case "picture", "figure":
@@ -191,6 +194,18 @@ func (b *block) quote(runs []*measuredRun) (string, error) {
 		return "", fmt.Errorf("no line of the results matches %q", b.Lines.expression)
 	}
 	return strings.Join(found, ">\n"), nil
+}
+
+// query gives a query of the sqlite3 shell, and what it prints.
+func (b *block) query(ctx context.Context, run *measuredRun) (string, error) {
+	printed, err := output(ctx, "sqlite3", "-readonly", "-header", "-column", filepath.Join(run.store, "wiretime.db"), b.Query)
+	if err != nil {
+		return "", err
+	}
+	if len(printed) == 0 {
+		return "", fmt.Errorf("the query finds nothing: %s", b.Query)
+	}
+	return "```sql\n" + strings.TrimSpace(b.Query) + "\n```\n\n```\n" + strings.TrimSpace(string(printed)) + "\n```\n", nil
 }
 
 var claimLines = regexp.MustCompile(`(?m)^\d+\. (.+)\n   (.+): (.+)\.$`)

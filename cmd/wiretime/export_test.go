@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time")
+	"time"
+)
 
 // TestParquetIsReadElsewhere has another program, in another language, read the Parquet export: it has the rows of the CSV.
 func TestParquetIsReadElsewhere(t *testing.T) {
