@@ -196,6 +196,8 @@ func (b *block) quote(runs []*measuredRun) (string, error) {
 	return strings.Join(found, ">\n"), nil
 }
 
+var trailing = regexp.MustCompile(`(?m) +$`)
+
 // query gives a query of the sqlite3 shell, and what it prints.
 func (b *block) query(ctx context.Context, run *measuredRun) (string, error) {
 	printed, err := output(ctx, "sqlite3", "-readonly", "-header", "-column", filepath.Join(run.store, "wiretime.db"), b.Query)
@@ -205,7 +207,8 @@ func (b *block) query(ctx context.Context, run *measuredRun) (string, error) {
 	if len(printed) == 0 {
 		return "", fmt.Errorf("the query finds nothing: %s", b.Query)
 	}
-	return "```sql\n" + strings.TrimSpace(b.Query) + "\n```\n\n```\n" + strings.TrimSpace(string(printed)) + "\n```\n", nil
+	table := trailing.ReplaceAllString(strings.TrimSpace(string(printed)), "")
+	return "```sql\n" + strings.TrimSpace(b.Query) + "\n```\n\n```\n" + table + "\n```\n", nil
 }
 
 var claimLines = regexp.MustCompile(`(?m)^\d+\. (.+)\n   (.+): (.+)\.$`)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"wiretime/store"
+	"wiretime/summary"
 )
 
 // exports are the formats in which a run can be exported.
@@ -18,6 +19,7 @@ var exports = map[string]func(*store.Store, io.Writer, int64) error{
 	"csv":     (*store.Store).ExportCSV,
 	"json":    (*store.Store).ExportJSON,
 	"parquet": (*store.Store).ExportParquet,
+	"summary": func(st *store.Store, w io.Writer, run int64) error { return summary.Write(st, run, w) },
 }
 
 func exportCommand() *cobra.Command {
@@ -25,7 +27,7 @@ func exportCommand() *cobra.Command {
 	var run int64
 	formats := slices.Sorted(maps.Keys(exports))
 	c := &cobra.Command{
-		Use: "export " + strings.Join(formats, "|"), Short: "Write a run's raw values, one row per load and metric",
+		Use: "export " + strings.Join(formats, "|"), Short: "Write a run's raw values, one row per load and metric, or a summary of it as JSON",
 		Args: arguments(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)), ValidArgs: formats,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return withRun(dir, run, func(st *store.Store, id int64) error { return exportTo(output, st, id, args[0]) })

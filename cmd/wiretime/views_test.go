@@ -94,7 +94,9 @@ func TestTheQueriesOfTheDocumentation(t *testing.T) {
 			t.Errorf("%s has %d queries, want %d at least", page, len(queries), least)
 		}
 		for _, q := range queries {
-			out, err := exec.CommandContext(t.Context(), "sqlite3", "-readonly", "-header", "-column", filepath.Join(dir, "wiretime.db"), q[1]).CombinedOutput()
+			shell := exec.CommandContext(t.Context(), "sqlite3", "-readonly", "-header", "-column", filepath.Join(dir, "wiretime.db"))
+			shell.Stdin = strings.NewReader(q[1])
+			out, err := shell.CombinedOutput()
 			if err != nil {
 				t.Errorf("%s: %v\n%s\n%s", page, err, q[1], out)
 				continue
