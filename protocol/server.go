@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +49,8 @@ type ServerConfig struct {
 	Unlogged bool
 	// TLS12 makes the server speak TLS 1.2 instead of 1.3 to every client; not over HTTP/3.
 	TLS12 bool
+	// PlainHeaders makes a SPDY server send its headers uncompressed, and EqualTurns has it ignore the client's priorities.
+	PlainHeaders, EqualTurns bool
 	// Windows are the server's flow-control windows over Protocol; nil for the stack's default, which a
 	// fallback always has.
 	Windows *window.Receiver
@@ -100,6 +103,8 @@ func (c *ServerConfig) check() error {
 	switch {
 	case c.TLS12 && quic:
 		return errors.New("QUIC requires TLS 1.3 (RFC 9001 section 4.2)")
+	case (c.PlainHeaders || c.EqualTurns) && !strings.HasPrefix(c.Protocol.Name, "spdy/"):
+		return errors.New("only SPDY can do without header compression or priorities")
 	case c.EarlyData && !quic:
 		return errors.New("early data is supported over HTTP/3 only")
 	case c.EarlyData && !c.Resume:
@@ -204,6 +209,10 @@ func serveTCP(ctx context.Context, s *Server, p Protocol) error {
 		server := &spdy.Server{Versions: []spdy.Version{v}, ErrorLog: s.tcp.ErrorLog, Config: spdy.Config{
 			MaxStreams: concurrentRequests, ReadTimeout: -1, WriteTimeout: -1, IdleTimeout: -1,
 		}}
+		server.Config.EqualTurns = s.config.EqualTurns
+		if s.config.PlainHeaders {
+			server.Config.Compression = spdy.CompressNone
+		}
 		if w != nil {
 			server.Config.Window, server.Config.AnswerSettings = w.SPDY(), w.Answers
 		}

@@ -23,6 +23,9 @@ type Config struct {
 	DataBytes int
 	// Compression says how sent header blocks are compressed.
 	Compression Compression
+	// EqualTurns ignores the priorities of streams: each stream that has data to send gets its turn in the order in which
+	// it got ready.
+	EqualTurns bool
 	// ReadTimeout is how long a read may wait for the peer: in the middle of a
 	// frame, of which 1,024 octets at least must arrive in that time, and, on a
 	// server, in the middle of a stream. It is also how long a client of Server may

@@ -38,8 +38,17 @@ func (s *Session) schedule(st *Stream) {
 		return
 	}
 	st.queued = true
-	s.ready[st.priority].push(st)
+	s.enqueue(st)
 	s.wake.Signal()
+}
+
+// enqueue queues a stream among those of its priority.
+func (s *Session) enqueue(st *Stream) {
+	priority := st.priority
+	if s.config.EqualTurns {
+		priority = Middle
+	}
+	s.ready[priority].push(st)
 }
 
 // next returns the stream whose turn it is: the most urgent and, among equals,
@@ -65,7 +74,7 @@ func (s *Session) next() *Stream {
 // unstall requeues the streams that waited for the session's window.
 func (s *Session) unstall() {
 	for _, st := range s.stalled {
-		s.ready[st.priority].push(st)
+		s.enqueue(st)
 	}
 	clear(s.stalled)
 	s.stalled = s.stalled[:0]

@@ -102,7 +102,7 @@ func (s *Station) session(ctx context.Context, load pageload.Load, terms pageloa
 	case pageload.Builtin:
 		return s.openBuiltin(load, terms)
 	case pageload.Fetch:
-		how := fetch.Terms{Windows: terms.ClientWindow, NoteWindows: noted(load), TLS12: terms.TLS12}
+		how := fetch.Terms{Windows: terms.ClientWindow, NoteWindows: noted(load), TLS12: terms.TLS12, PlainHeaders: terms.PlainHeaders}
 		if load.Upload > 0 {
 			return s.fetch.Upload(terms.Protocol, load.Upload, how), nil
 		}
@@ -160,7 +160,7 @@ func (s *Station) openBuiltin(load pageload.Load, terms pageload.Terms) (pageloa
 		}
 	}
 	return s.builtin.Open(builtin.Config{
-		Protocol: terms.Protocol, Strategy: strategy, TLS12: terms.TLS12, EarlyData: terms.Warm.EarlyData, Fallback: load.Fallback, Recorded: recorded, Steps: steps, CPU: cpu,
+		Protocol: terms.Protocol, Strategy: strategy, TLS12: terms.TLS12, PlainHeaders: terms.PlainHeaders, EarlyData: terms.Warm.EarlyData, Fallback: load.Fallback, Recorded: recorded, Steps: steps, CPU: cpu,
 		Windows: terms.ClientWindow, NoteWindows: noted(load),
 	})
 }

@@ -24,6 +24,8 @@ const (
 
 	AxisTLS Axis = "tls" // version of TLS: TLS13 or TLS12
 
+	AxisWithout Axis = "without" // what the protocol does without: WithoutNothing and so on
+
 	AxisHint Axis = "hint" // how the server announces what a page needs: HintNone and so on
 
 	AxisUpload Axis = "upload" // upload reference, such as "post@10MB"
@@ -112,6 +114,7 @@ var pageLoads = Workload{
 		{Axis: AxisHint, Key: "hints", Plural: "hints", Usual: HintNone, Tacit: true, Prefix: "hint "},
 		tlsVersion,
 		tcpSACK,
+		{Axis: AxisWithout, Key: "without", Plural: "things to do without", Usual: WithoutNothing, Tacit: true, Prefix: "without "},
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},

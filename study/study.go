@@ -72,6 +72,16 @@ const (
 // TLSVersions returns the versions of TLS that a study may name.
 func TLSVersions() []string { return []string{TLS13, TLS12} }
 
+// What a protocol does without. Only SPDY and Wiretime's own ends can.
+const (
+	WithoutNothing     = "nothing"
+	WithoutCompression = "header-compression" // both ends send their headers uncompressed, as Chromium's SPDY did from 2012 on
+	WithoutPriorities  = "priorities"         // the server gives all responses an equal turn, whatever the client asks for
+)
+
+// Withouts returns what a study may have a protocol do without.
+func Withouts() []string { return []string{WithoutNothing, WithoutCompression, WithoutPriorities} }
+
 // How a server announces the first resources of a document on the document's own host.
 const (
 	HintNone        = "none"          // not at all

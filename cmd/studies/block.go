@@ -25,7 +25,7 @@ type block struct {
 type shows struct {
 	Study  studyNames `yaml:"study"`  // scripts: the file in scripts/
 	Metric string     `yaml:"metric"` // tables, figures: what is shown, by its name in exports; a column or a line may have its own
-	Unit   string     `yaml:"unit"`   // tables, figures: s for figures in ms
+	Unit   string     `yaml:"unit"`   // tables, figures: s shows times, which are in ms, in seconds; other metrics stay as they are
 	For    selection  `yaml:"for"`    // tables, figures: the cells to take
 	Rows   []axis     `yaml:"rows"`   // tables: an axis for each of the columns at the row's head
 	Across *axis      `yaml:"across"` // tables: a column for each of its values, in which all Columns stand together

@@ -23,6 +23,7 @@ columns:
   - {title: h2, of: {protocol: h2}, form: paper}
   - {title: h3, of: {protocol: h3}, form: interval}
   - {title: h3 to h2, ratio: [{protocol: h2}, {protocol: h3}]}
+  - {title: requests, metric: requests, digits: 0, of: {protocol: h2}}
 -->
 what was there
 <!-- end -->
@@ -34,13 +35,14 @@ Text.
 func small() *measuredRun {
 	m := &measuredRun{name: "small", results: "1. It is faster.\n   ratio of onLoad below 1 (here 0.5): held in all 2 networks.\n"}
 	m.Run.StudyText = "name: small\nmatrix:\n  networks: [1000k, 90k]\n"
+	m.units = map[string]string{"onload": "ms", "requests": "requests"}
 	m.Run.Version = "0123456789ab "
 	m.Run.Environment = map[string]any{"virtual_kernel": "7.3.4", "browser": "Chromium 1"}
 	day := time.Date(2026, 11, 22, 5, 0, 0, 0, time.UTC)
 	m.Run.Finished = &day
 	add := func(network, protocol string, values ...float64) {
 		for _, v := range values {
-			m.loads = append(m.loads, load{axes: map[string]string{"network": network, "protocol": protocol, "clock": "virtual"}, values: map[string]float64{"onload": v}})
+			m.loads = append(m.loads, load{axes: map[string]string{"network": network, "protocol": protocol, "clock": "virtual"}, values: map[string]float64{"onload": v, "requests": 40}})
 		}
 	}
 	add("1000k", "h2", 2000, 2001, 2002, 2003, 2004, 2005)
@@ -92,10 +94,10 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `
-| rate | h2 | h3 | h3 to h2 |
-| --- | --- | --- | --- |
-| 90 | 20.0 (19.50) | 10.0 (10.0 to 10.1) | 0.50 |
-| 1000 | 2.00 | 1.00 (n = 1) | 0.50 |
+| rate | h2 | h3 | h3 to h2 | requests |
+| --- | --- | --- | --- | --- |
+| 90 | 20.0 (19.50) | 10.0 (10.0 to 10.1) | 0.50 | 40 |
+| 1000 | 2.00 | 1.00 (n = 1) | 0.50 | 40 |
 
 <sub>Made by ` + "`make studies STUDY=small`" + `: Wiretime 0123456789ab, Linux 7.3.4 on the virtual clock, Chromium 1, 2026-11-22.</sub>
 
@@ -134,7 +136,7 @@ func TestTablesOfWhatAStudyDoesNotHave(t *testing.T) {
 	for name, c := range map[string]struct{ old, now, want string }{
 		"axis of rows":        {"axis: network", "axis: site", `small has no axis "site": it has [clock network protocol]`},
 		"axis of a selection": {"{protocol: h3}", "{transport: h3}", `small has no axis "transport"`},
-		"metric":              {"metric: onload", "metric: plt", `small has no metric "plt": it has [onload]`},
+		"metric":              {"metric: onload", "metric: plt", `small has no metric "plt": it has [onload requests]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := parsePage("page.md", []byte(strings.Replace(onePage, c.old, c.now, 1)))

@@ -36,6 +36,7 @@ type measuredRun struct {
 	machine string // of scripts: what they ran with
 	export
 	loads []load
+	units map[string]string // of the metrics
 }
 
 // load is one valid load.
@@ -239,6 +240,7 @@ func (r *runs) open(ctx context.Context, name string) (*measuredRun, error) {
 // gather makes valid loads of the export's rows, which have one metric each.
 func (m *measuredRun) gather() {
 	places := map[any]int{}
+	m.units = map[string]string{}
 	for _, row := range m.Rows {
 		if row["validity"] != "valid" {
 			continue
@@ -256,7 +258,8 @@ func (m *measuredRun) gather() {
 			m.loads = append(m.loads, load{axes: axes, repeat: fmt.Sprint(row["repeat"]), values: map[string]float64{}})
 		}
 		if v, ok := row["value"].(float64); ok {
-			m.loads[i].values[fmt.Sprint(row["metric"])] = v
+			metric := fmt.Sprint(row["metric"])
+			m.loads[i].values[metric], m.units[metric] = v, fmt.Sprint(row["unit"])
 		}
 	}
 	m.Rows = nil

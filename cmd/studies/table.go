@@ -276,7 +276,7 @@ func (t *tabulation) figure(c column, loads []load) (string, error) {
 		return "-", nil
 	}
 	scale := 1.0
-	if t.Unit == "s" {
+	if t.Unit == "s" && t.run.units[metric] == "ms" {
 		scale = 1000
 	}
 	text := number(t.of(values, statistic)/scale, digits)

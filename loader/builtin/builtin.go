@@ -53,6 +53,8 @@ type Config struct {
 	Strategy session.Strategy // zero: a browser's
 	// TLS12 requires servers to choose TLS 1.2: see session.Options.
 	TLS12 bool
+	// PlainHeaders sends the headers of requests over SPDY uncompressed.
+	PlainHeaders bool
 	// EarlyData makes HTTP/3 send requests in the first flight of a connection to
 	// an origin it already knows (RFC 9001 section 4.6).
 	EarlyData bool
@@ -99,7 +101,7 @@ func (l *Loader) Open(c Config) (*Visit, error) {
 	}
 	c.Limits = c.Limits.withDefaults()
 	v := &Visit{config: c, cookies: cookies, shown: map[string]string{}, answered: map[string]bool{}, options: session.Options{
-		Protocol: c.Protocol, Strategy: c.Strategy, TLS12: c.TLS12, EarlyData: c.EarlyData, Fallback: c.Fallback, Windows: c.Windows, NoteWindows: c.NoteWindows, Push: true, ChromiumSizes: true,
+		Protocol: c.Protocol, Strategy: c.Strategy, TLS12: c.TLS12, PlainHeaders: c.PlainHeaders, EarlyData: c.EarlyData, Fallback: c.Fallback, Windows: c.Windows, NoteWindows: c.NoteWindows, Push: true, ChromiumSizes: true,
 		Verify: l.options.Verify, Dial: l.options.Dial, ListenPacket: l.options.ListenPacket, Resolve: l.options.Resolve,
 	}}
 	v.options.KeyLog = &v.keys

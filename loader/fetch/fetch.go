@@ -44,6 +44,8 @@ type Terms struct {
 	Windows     *window.Receiver // limits what servers send; nil for the windows of package session
 	NoteWindows bool             // keep the windows that both ends announce, for Visit.Announced
 	TLS12       bool             // require servers to choose TLS 1.2: see session.Options
+	// PlainHeaders sends the headers of requests over SPDY uncompressed.
+	PlainHeaders bool
 }
 
 // Visit is one load of one page, cold. It serves one call of Load.
@@ -65,7 +67,7 @@ type Visit struct {
 // the page itself is skipped among them. Each is fetched with GET.
 func (l *Loader) Open(p protocol.Protocol, resources []string, t Terms) *Visit {
 	o := l.options
-	o.Protocol, o.Strategy, o.Windows, o.NoteWindows, o.TLS12 = p, session.Plain(p), t.Windows, t.NoteWindows, t.TLS12
+	o.Protocol, o.Strategy, o.Windows, o.NoteWindows, o.TLS12, o.PlainHeaders = p, session.Plain(p), t.Windows, t.NoteWindows, t.TLS12, t.PlainHeaders
 	v := &Visit{protocol: p, resources: resources}
 	o.KeyLog = &v.keys
 	v.session = session.New(o)

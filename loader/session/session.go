@@ -72,6 +72,8 @@ type Options struct {
 	// TLS12 requires servers to choose TLS 1.2, which the session offers beside 1.3 as browsers do; otherwise it offers
 	// 1.3 only. Not over HTTP/3.
 	TLS12 bool
+	// PlainHeaders sends the headers of requests over SPDY uncompressed.
+	PlainHeaders bool
 	// EarlyData makes HTTP/3 send requests with safe methods as 0-RTT when it
 	// resumes a TLS session whose server allows it (RFC 9001 section 4.6, RFC
 	// 8470).

@@ -39,6 +39,9 @@ func (c *conn) establishSPDY(v spdy.Version) error {
 	config := &spdy.Config{
 		Window: spdy.ChromiumWindow, ReadTimeout: -1, WriteTimeout: -1, IdleTimeout: -1, Log: c.origin.session.frames.log,
 	}
+	if c.origin.session.options.PlainHeaders {
+		config.Compression = spdy.CompressNone
+	}
 	if w := c.origin.session.options.Windows; w != nil {
 		config.Window, config.AnswerSettings = w.SPDY(), w.Answers
 	}

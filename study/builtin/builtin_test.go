@@ -9,7 +9,7 @@ import (
 
 func TestNames(t *testing.T) {
 	want := []string{
-		"cablelabs", "first-look", "first-stream", "first-upload", "google-mobile-77", "google-mobile-77-one-host", "kim-bus", "kim-first-visit",
+		"cablelabs", "first-look", "first-stream", "first-upload", "google-mobile-77", "google-mobile-77-one-host", "kim-bus", "kim-features", "kim-first-visit",
 		"kim-flow-100mbit", "kim-flow-10mbit", "kim-flow-real", "kim-flow-rtt", "kim-flow-upload", "kim-headers", "kim-pairings", "kim-pairings-upload",
 		"kim-push", "kim-server", "kim-tables", "kim-tables-browsers", "kim-tables-firefox", "kim-tables-visits", "kolmogortsev", "kolmogortsev-memory",
 		"kolmogortsev-near", "loaders", "lulic-1", "lulic-1-pipe", "lulic-2", "lulic-2-live", "lulic-grid", "lulic-journey", "lulic-loss", "lulic-servers", "lulic-servers-real", "lulic-sharding",

@@ -33,6 +33,9 @@ var pages = kind{
 		study.AxisTCPSACK:      (*reader).sack,
 		study.AxisHint:         func(r *reader, n ast.Node) string { return r.word(n, "hint", study.Hints()) },
 		study.AxisTLS:          func(r *reader, n ast.Node) string { return r.word(n, "TLS version", study.TLSVersions()) },
+		study.AxisWithout: func(r *reader, n ast.Node) string {
+			return r.word(n, "part of a protocol to do without", study.Withouts())
+		},
 	},
 	selected: map[study.Axis]func(*reader, ast.Node) (string, bool){
 		study.AxisStrategy:     (*reader).selectedStrategy,

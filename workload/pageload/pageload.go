@@ -56,6 +56,8 @@ type Order struct {
 	Freeze bool
 	// TLS is the version of TLS, a value of study.AxisTLS; empty: study.TLS13.
 	TLS string `json:",omitempty"`
+	// Without is what the protocol does without, a value of study.AxisWithout; empty: study.WithoutNothing.
+	Without string `json:",omitempty"`
 	// TearDown has the client close its connections over the path, before the capture ends.
 	TearDown bool `json:",omitempty"`
 	// Hint is how the server announces resources, a value of study.AxisHint; empty: it does not.
@@ -70,6 +72,8 @@ type Terms struct {
 	// carried out first, over the same path.
 	Warm  capture.Warm
 	TLS12 bool // the server speaks TLS 1.2 instead of 1.3
+	// PlainHeaders has both ends send SPDY's headers uncompressed, EqualTurns the server ignore the client's priorities.
+	PlainHeaders, EqualTurns bool
 	// ClientWindow and ServerWindow are nil for the stack's default.
 	ClientWindow, ServerWindow *window.Receiver
 }
@@ -80,6 +84,7 @@ func (o *Order) Terms() (t Terms, err error) {
 		return t, err
 	}
 	t.TLS12 = o.TLS == study.TLS12
+	t.PlainHeaders, t.EqualTurns = o.Without == study.WithoutCompression, o.Without == study.WithoutPriorities
 	switch o.Server {
 	case "", server.Own:
 	case o.Template.Name:

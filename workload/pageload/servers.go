@@ -91,6 +91,8 @@ func (r *loading) serve(ctx context.Context, hosts map[string]netip.Addr) (origi
 		EarlyData:    r.terms.Warm.EarlyData,
 		Fallback:     r.Fallback,
 		TLS12:        r.terms.TLS12,
+		PlainHeaders: r.terms.PlainHeaders,
+		EqualTurns:   r.terms.EqualTurns,
 		Windows:      r.terms.ServerWindow,
 	})
 	return ownServer{own}, err

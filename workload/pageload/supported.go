@@ -15,7 +15,7 @@ func (b *bound) supported() (program, why string) {
 	if why := b.protocol.NoBrowser; why != "" && IsBrowser(b.cell.By()) {
 		return "", why
 	}
-	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs, b.checkSteps, b.checkHint, b.checkTLS, b.checkSACK} {
+	for _, check := range []func() string{b.checkVisit, b.checkStrategy, b.checkServer, b.checkFallback, b.checkTabs, b.checkSteps, b.checkHint, b.checkTLS, b.checkSACK, b.checkWithout} {
 		if why := check(); why != "" {
 			return "", why
 		}

@@ -157,7 +157,7 @@ func (b *bound) order(id string) workload.Order {
 		Comment: fmt.Sprintf("load %s, %s, seed %d", id, c.Key(), b.seed),
 		Visit:   c.On(study.AxisVisit), Place: b.place(), Strategy: c.On(study.AxisStrategy), ThinkTime: o.ThinkTime, Fallback: b.fallback(),
 		ClientWindow: orderedWindow(c, study.AxisClientWindow), ServerWindow: orderedWindow(c, study.AxisServerWindow),
-		ServerWait: o.ServerWait, Freeze: o.Freeze, TearDown: o.TearDown, Hint: b.hint(), TLS: b.oldTLS(),
+		ServerWait: o.ServerWait, Freeze: o.Freeze, TearDown: o.TearDown, Hint: b.hint(), TLS: b.oldTLS(), Without: b.without(),
 	}
 }
 

@@ -144,6 +144,29 @@ func TestUnsupportedTLS(t *testing.T) {
 	}
 }
 
+// TestWithout asks which protocols can do without which of their parts, and what both ends are told.
+func TestWithout(t *testing.T) {
+	for _, c := range []struct{ protocol, server, loader, without, why string }{
+		{"spdy/3.1", server.Own, Builtin, study.WithoutNothing, ""},
+		{"spdy/3.1", server.Own, Builtin, study.WithoutCompression, ""},
+		{"spdy/2", server.Own, Builtin, study.WithoutPriorities, ""},
+		{"spdy/3", server.Own, Fetch, study.WithoutCompression, ""},
+		{"spdy/3", server.Own, Fetch, study.WithoutPriorities, "the loader fetch asks for none"},
+		{"spdy/3.1", "netty", Builtin, study.WithoutPriorities, "the server netty cannot be told to"},
+		{"h2", server.Own, Builtin, study.WithoutCompression, "over h2: only SPDY can be told to"},
+		{"https/1.1", server.Own, Builtin, study.WithoutPriorities, "over https/1.1: only SPDY can be told to"},
+	} {
+		j := bind(t, workload.Setting{}, flags(t), map[study.Axis]string{study.AxisProtocol: c.protocol, study.AxisLoader: c.loader, study.AxisServer: c.server, study.AxisWithout: c.without})
+		if (j.Unsupported == "") != (c.why == "") || !strings.Contains(j.Unsupported, c.why) {
+			t.Errorf("%+v: %q", c, j.Unsupported)
+		}
+		terms, err := j.Order("").(*Order).Terms()
+		if err != nil || terms.PlainHeaders != (c.without == study.WithoutCompression) || terms.EqualTurns != (c.without == study.WithoutPriorities) {
+			t.Errorf("%+v: the terms are %+v, %v", c, terms, err)
+		}
+	}
+}
+
 // TestUnsupportedServers asks of servers whether they can serve as a cell asks for.
 func TestUnsupportedServers(t *testing.T) {
 	missing := server.Template{Name: "mine", Protocols: []string{"h2"}, Command: []string{"no-such-program"}}
