@@ -21,6 +21,7 @@ console.log(JSON.stringify(objections));
 const script = (name) => `<script src="file://${join(readers, 'node_modules', name)}"></script>`;
 const safe = JSON.stringify(hars).replaceAll('<', '\\u003c');
 writeFileSync(page, `<!doctype html><meta charset="utf-8"><title>HARs in other viewers</title>
+<link rel="stylesheet" href="file://${join(readers, 'node_modules/perf-cascade/dist/perf-cascade.css')}">
 <body style="width: 1200px"><pre id="result"></pre><div id="cascade"></div><div id="network"></div>
 <script>
 const problems = [];
