@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"io"
 	"strconv"
 	"testing"
@@ -34,8 +35,11 @@ func TestExportParquetHoldsTheSameRows(t *testing.T) {
 	defer reader.Close()
 	rows := make([]parquet.Row, len(records))
 	n, err := reader.ReadRows(rows)
-	if err != io.EOF || n != len(records)-1 {
+	if !errors.Is(err, io.EOF) || n != len(records)-1 {
 		t.Fatalf("%d rows and error %v, want %d", n, err, len(records)-1)
+	}
+	if len(file.Schema().Fields()) != len(records[0]) {
+		t.Fatalf("%d columns, want %d", len(file.Schema().Fields()), len(records[0]))
 	}
 	for i, field := range file.Schema().Fields() {
 		if name := records[0][i]; field.Name() != name {
