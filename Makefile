@@ -29,7 +29,7 @@ SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 REVISION := $(shell printf '%-13s' "$$(git describe --always --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
-.PHONY: lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers prerequisites readme-table studies ui-pictures compare-false-positives advice $(SETUP)
+.PHONY: lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies ui-pictures compare-false-positives advice $(SETUP)
 
 run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
@@ -144,6 +144,9 @@ linter: $(LINT)
 
 peers:
 	spdy/testdata/peers/install $(CACHE)/spdy-peers
+
+readers:
+	cmd/wiretime/testdata/readers/install $(CACHE)/readers
 
 build: $(UI)
 	@echo "== Building bin/wiretime"

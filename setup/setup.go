@@ -197,7 +197,7 @@ func buildSteps(o Options) []Step {
 		steps = append(steps, recipe(pageStep, "page"), recipe("bin/wiretime", "build", pageStep))
 	}
 	if o.Goal == Tests {
-		steps = append(steps, recipe("SPDY's peers", "peers", packageStep))
+		steps = append(steps, recipe("SPDY's peers", "peers", packageStep), recipe("other people's readers", "readers"))
 		if !o.PackagesOnly {
 			steps = append(steps, recipe("golangci-lint", "linter"))
 		}

@@ -107,7 +107,10 @@ func (s *Store) checkDatabase(mode Mode) error {
 	if mode == Read {
 		return nil
 	}
-	return s.upgrade()
+	if err := s.upgrade(); err != nil {
+		return err
+	}
+	return s.renewViews()
 }
 
 // tables are this package's, with the first schema version that has each.
@@ -201,7 +204,11 @@ func (s *Store) upgrade() error {
 				}
 				continue
 			}
-			if _, err := tx.Exec(upgrades[v]); err != nil {
+			statements := upgrades[v]
+			if v == viewsSince-1 {
+				statements = makeViews()
+			}
+			if _, err := tx.Exec(statements); err != nil {
 				return err
 			}
 		}

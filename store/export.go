@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -23,33 +24,34 @@ var header = slices.Concat([]string{"run", "study", "load", "index", "repeat", "
 type axisColumn struct {
 	name  string
 	holds []study.Axis // the axes that it holds, of one cell one at most
+	kind  reflect.Kind // String, Int or Float64
 	value func(study.Cell) any
 }
 
 // axisColumns has a column for every axis of every workload. The listed ones have names and numbers
 // of their own, which stay as they are; those of later axes follow.
 var axisColumns = completed([]axisColumn{
-	{"site", []study.Axis{study.AxisSite, study.AxisMedia, study.AxisUpload}, func(c study.Cell) any {
+	{"site", []study.Axis{study.AxisSite, study.AxisMedia, study.AxisUpload}, reflect.String, func(c study.Cell) any {
 		return cmp.Or(c.On(study.AxisSite), c.On(study.AxisMedia), c.On(study.AxisUpload))
 	}},
-	{"protocol", []study.Axis{study.AxisProtocol, study.AxisTransport}, func(c study.Cell) any { return c.Over() }},
-	{"network", []study.Axis{study.AxisNetwork}, func(c study.Cell) any { return c.Network.Name }},
-	{"loader", []study.Axis{study.AxisLoader, study.AxisPlayer}, func(c study.Cell) any { return cmp.Or(c.On(study.AxisLoader), c.On(study.AxisPlayer)) }},
-	{"congestion", []study.Axis{study.AxisCongestion}, func(c study.Cell) any { return c.On(study.AxisCongestion) }},
-	{"initcwnd", []study.Axis{study.AxisInitCwnd}, func(c study.Cell) any {
+	{"protocol", []study.Axis{study.AxisProtocol, study.AxisTransport}, reflect.String, func(c study.Cell) any { return c.Over() }},
+	{"network", []study.Axis{study.AxisNetwork}, reflect.String, func(c study.Cell) any { return c.Network.Name }},
+	{"loader", []study.Axis{study.AxisLoader, study.AxisPlayer}, reflect.String, func(c study.Cell) any { return cmp.Or(c.On(study.AxisLoader), c.On(study.AxisPlayer)) }},
+	{"congestion", []study.Axis{study.AxisCongestion}, reflect.String, func(c study.Cell) any { return c.On(study.AxisCongestion) }},
+	{"initcwnd", []study.Axis{study.AxisInitCwnd}, reflect.Int, func(c study.Cell) any {
 		if c.On(study.AxisInitCwnd) == study.System {
 			return nil
 		}
 		return c.InitCwnd()
 	}},
-	{"clock", []study.Axis{study.AxisClock}, func(c study.Cell) any { return c.Clock() }},
-	{"visit", []study.Axis{study.AxisVisit}, func(c study.Cell) any { return cmp.Or(c.On(study.AxisVisit), study.VisitCold) }},
-	{"strategy", []study.Axis{study.AxisStrategy}, func(c study.Cell) any { return c.On(study.AxisStrategy) }},
-	{"server", []study.Axis{study.AxisServer}, func(c study.Cell) any { return cmp.Or(c.On(study.AxisServer), study.ServerOwn) }},
-	{"link_delay_ms", []study.Axis{study.AxisLinkDelay}, ofLink(func(l study.Link) any { return float64(l.Delay) / 1e6 })},
-	{"loss", []study.Axis{study.AxisLoss}, ofLink(func(l study.Link) any { return l.Loss })},
-	{"reconnections", []study.Axis{study.AxisReconnections}, ofLink(func(l study.Link) any { return l.Reconnections })},
-	{"session_load", []study.Axis{study.AxisLoad}, func(c study.Cell) any { // beside load, which is the load's ID
+	{"clock", []study.Axis{study.AxisClock}, reflect.String, func(c study.Cell) any { return c.Clock() }},
+	{"visit", []study.Axis{study.AxisVisit}, reflect.String, func(c study.Cell) any { return cmp.Or(c.On(study.AxisVisit), study.VisitCold) }},
+	{"strategy", []study.Axis{study.AxisStrategy}, reflect.String, func(c study.Cell) any { return c.On(study.AxisStrategy) }},
+	{"server", []study.Axis{study.AxisServer}, reflect.String, func(c study.Cell) any { return cmp.Or(c.On(study.AxisServer), study.ServerOwn) }},
+	{"link_delay_ms", []study.Axis{study.AxisLinkDelay}, reflect.Float64, ofLink(func(l study.Link) any { return float64(l.Delay) / 1e6 })},
+	{"loss", []study.Axis{study.AxisLoss}, reflect.Float64, ofLink(func(l study.Link) any { return l.Loss })},
+	{"reconnections", []study.Axis{study.AxisReconnections}, reflect.Int, ofLink(func(l study.Link) any { return l.Reconnections })},
+	{"session_load", []study.Axis{study.AxisLoad}, reflect.Int, func(c study.Cell) any { // beside load, which is the load's ID
 		if !c.Workload.Has(study.AxisLoad) {
 			return nil
 		}
@@ -74,7 +76,7 @@ func completed(all []axisColumn) []axisColumn {
 		for _, info := range w.Axes {
 			axis := info.Axis
 			if !slices.ContainsFunc(all, func(c axisColumn) bool { return slices.Contains(c.holds, axis) }) {
-				all = append(all, axisColumn{string(axis), []study.Axis{axis}, func(c study.Cell) any {
+				all = append(all, axisColumn{string(axis), []study.Axis{axis}, reflect.String, func(c study.Cell) any {
 					if !c.Workload.Has(axis) {
 						return nil
 					}
@@ -122,12 +124,22 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // about returns what all rows of a load begin with: its values in the columns before those of the metric.
 func about(run Run, l *Load) []any {
-	// 64 bits do not fit in JavaScript's numbers: the seed is text.
-	values := []any{run.ID, run.StudyName, l.ID, l.Index, l.Repeat, l.Attempt, strconv.FormatUint(l.Seed, 10)}
+	values := []any{run.ID, run.StudyName, l.ID, l.Index, l.Repeat, l.Attempt, l.Seed}
 	for _, c := range axisColumns {
 		values = append(values, c.value(l.Cell))
 	}
-	return append(values, l.Started.UTC().Format(time.RFC3339Nano), float64(l.Wall)/1e6, string(l.Validity), l.Reason)
+	return append(values, l.Started.UTC(), float64(l.Wall)/1e6, string(l.Validity), l.Reason)
+}
+
+// asText returns a seed and a time as text, and any other value as it is. 64 bits do not fit in JavaScript's numbers.
+func asText(v any) any {
+	switch v := v.(type) {
+	case uint64:
+		return strconv.FormatUint(v, 10)
+	case time.Time:
+		return v.Format(time.RFC3339Nano)
+	}
+	return v
 }
 
 // rowFormat says how rows are written. A row is the text of what all rows of its load begin with, then that of its metric,
@@ -165,21 +177,36 @@ func (s *Store) writeRows(w io.Writer, run Run, metrics []study.Metric, format r
 		}
 		return err
 	}
-	err = s.eachBatch(run.ID, func(loads []Load) error {
+	var begin []byte
+	err = s.eachRow(run, metrics, func(about []any) error {
+		begin, err = format.begin(about)
+		return err
+	}, func(metric int, v *float64) error {
+		if metric < 0 {
+			return write(begin, none, nil)
+		}
+		return write(begin, names[metric], v)
+	})
+	return rows, err
+}
+
+// eachRow calls load with what the rows of a load begin with, then row for each of them: with the metric's place among the
+// metrics and the value, or with -1 and nil if the load has no value. It goes through the loads of a run as writeRows does.
+func (s *Store) eachRow(run Run, metrics []study.Metric, load func(about []any) error, row func(metric int, v *float64) error) error {
+	return s.eachBatch(run.ID, func(loads []Load) error {
 		for i := range loads {
 			l := &loads[i]
-			begin, err := format.begin(about(run, l))
-			if err != nil {
+			if err := load(about(run, l)); err != nil {
 				return fmt.Errorf("load %s: %w", l.ID, err)
 			}
 			if len(l.Values) == 0 {
-				if err := write(begin, none, nil); err != nil {
+				if err := row(-1, nil); err != nil {
 					return err
 				}
 			}
 			for j, m := range metrics {
 				if v, ok := l.Values[m.Name]; ok {
-					if err := write(begin, names[j], &v); err != nil {
+					if err := row(j, &v); err != nil {
 						return err
 					}
 				}
@@ -187,7 +214,6 @@ func (s *Store) writeRows(w io.Writer, run Run, metrics []study.Metric, format r
 		}
 		return nil
 	})
-	return rows, err
 }
 
 // exportBuffer is how many octets of an export are written at a time.

@@ -46,7 +46,7 @@ var csvRows = rowFormat{begin: csvBegin, metric: csvMetric, value: csvValue}
 func csvBegin(about []any) ([]byte, error) {
 	fields := make([]string, len(about))
 	for i, v := range about {
-		switch v := v.(type) {
+		switch v := asText(v).(type) {
 		case nil:
 		case float64:
 			fields[i] = decimal(v)

@@ -45,26 +45,8 @@ type exportedRun struct {
 }
 
 func (s *Store) exportJSON(w io.Writer, id int64) error {
-	run, err := s.Run(id)
+	run, document, err := s.aboutRun(id)
 	if err != nil {
-		return err
-	}
-	document := exported{
-		Run: exportedRun{ID: run.ID, Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Version: run.Version,
-			Environment: run.Environment, Started: run.Started.UTC(), Planned: run.Planned, Done: run.Done, Keep: run.Keep},
-		Rows: []struct{}{},
-	}
-	if !run.Finished.IsZero() {
-		finished := run.Finished.UTC()
-		document.Run.Finished = &finished
-	}
-	if document.Metrics, err = s.Metrics(id); err != nil {
-		return err
-	}
-	if document.Published, err = s.Published(id); err != nil {
-		return err
-	}
-	if document.Claims, err = s.Claims(id); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(document, "", " ")
@@ -84,6 +66,31 @@ func (s *Store) exportJSON(w io.Writer, id int64) error {
 	}
 	_, _ = out.WriteString(end + "\n")
 	return out.Flush()
+}
+
+// aboutRun returns a run, and all of its export but the rows.
+func (s *Store) aboutRun(id int64) (Run, exported, error) {
+	run, err := s.Run(id)
+	if err != nil {
+		return Run{}, exported{}, err
+	}
+	document := exported{
+		Run: exportedRun{ID: run.ID, Study: run.StudyName, StudyText: run.StudyText, Seed: run.Seed, Version: run.Version,
+			Environment: run.Environment, Started: run.Started.UTC(), Planned: run.Planned, Done: run.Done, Keep: run.Keep},
+		Rows: []struct{}{},
+	}
+	if !run.Finished.IsZero() {
+		finished := run.Finished.UTC()
+		document.Run.Finished = &finished
+	}
+	if document.Metrics, err = s.Metrics(id); err != nil {
+		return Run{}, exported{}, err
+	}
+	if document.Published, err = s.Published(id); err != nil {
+		return Run{}, exported{}, err
+	}
+	document.Claims, err = s.Claims(id)
+	return run, document, err
 }
 
 // jsonRows writes rows as the elements of a list, which are objects with the keys of header in their order.
@@ -118,7 +125,7 @@ func jsonValue(row []byte, v *float64) ([]byte, error) {
 
 // jsonMember returns a member of a row, in a line of its own.
 func jsonMember(key string, v any) ([]byte, error) {
-	value, err := json.Marshal(v)
+	value, err := json.Marshal(asText(v))
 	if err != nil {
 		return nil, fmt.Errorf("column %s: %w", key, err)
 	}

@@ -4,7 +4,7 @@ package store
 // the database as `PRAGMA user_version`. Open rejects a store with a higher version with
 // ErrNewer. It upgrades a lower version when it opens the store for writing, and reads it
 // unchanged otherwise.
-const SchemaVersion = 9
+const SchemaVersion = 10
 
 // applicationID marks the database file as Wiretime's ("WIRE" in ASCII), kept
 // as `PRAGMA application_id`, where file(1) and other tools look for it.
@@ -188,7 +188,7 @@ CREATE TABLE artefact (
 `
 
 // upgrades has the statements that upgrade a store from each earlier schema version to the next.
-// Store.upgradeCells upgrades the version that is not here.
+// Store.upgradeCells upgrades the version that is not here, and the last one gets its views.
 var upgrades = map[int]string{
 	// Before the virtual clock existed, every cell was on the real one.
 	1: "ALTER TABLE cell ADD COLUMN clock TEXT NOT NULL DEFAULT 'real' CHECK (clock IN ('real', 'virtual'))",

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,7 +24,17 @@ func TestTheReferenceNamesEveryTableAndColumn(t *testing.T) {
 	columns, err := query(s, func(rows *sql.Rows) (c [2]string, err error) {
 		return c, rows.Scan(&c[0], &c[1])
 	}, "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table'")
-	if err != nil || len(columns) < 40 {
+	if err == nil {
+		var viewed [][2]string
+		viewed, err = query(s, func(rows *sql.Rows) (c [2]string, err error) {
+			return c, rows.Scan(&c[0], &c[1])
+		}, "SELECT t.name, c.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'view'")
+		// Views have the columns of axes by the names that exports have, which the page says once.
+		columns = append(columns, slices.DeleteFunc(viewed, func(c [2]string) bool {
+			return slices.ContainsFunc(viewedAxes(), func(a viewedAxis) bool { return a.name == c[1] })
+		})...)
+	}
+	if err != nil || len(columns) < 80 {
 		t.Fatal(len(columns), err)
 	}
 	for _, c := range columns {

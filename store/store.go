@@ -207,7 +207,7 @@ func writeSchema(path string) error {
 	}
 	db.SetMaxOpenConns(1)
 	_, err = db.Exec(fmt.Sprintf("BEGIN; %s PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT; PRAGMA journal_mode=WAL;",
-		schema, applicationID, SchemaVersion))
+		schema+makeViews(), applicationID, SchemaVersion))
 	return errors.Join(err, db.Close())
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -175,14 +176,14 @@ func TestAStoreOfAnEarlierVersionIsUpgradedByItsWriter(t *testing.T) {
 	})
 }
 
-// columns returns all columns of the database: table, name, type, nullability, place in the
+// columns returns all columns of the database's tables and views: table, name, type, nullability, place in the
 // primary key.
 func columns(t *testing.T, s *Store) []string {
 	t.Helper()
 	all, err := query(s, func(rows *sql.Rows) (text string, err error) {
 		return text, rows.Scan(&text)
 	}, `SELECT concat_ws(' ', t.name, c.cid, c.name, c.type, c."notnull", c.pk)
-		FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type = 'table' ORDER BY t.name, c.cid`)
+		FROM sqlite_schema t JOIN pragma_table_info(t.name) c WHERE t.type IN ('table', 'view') ORDER BY t.name, c.cid`)
 	if err != nil || len(all) < 40 {
 		t.Fatal(len(all), err)
 	}
@@ -195,6 +196,8 @@ func TestAnUpgradeThatFailsLeavesTheStoreAsItWas(t *testing.T) {
 		if err == nil {
 			conflicts := "CREATE TABLE artefact (note TEXT)" // a user's table
 			switch {
+			case was == viewsSince-1:
+				conflicts = "CREATE VIEW medians AS SELECT 1" // a user's view
 			case was >= statisticSince:
 				conflicts = "ALTER TABLE claim ADD COLUMN along TEXT"
 			case was >= keepSince:
@@ -216,4 +219,26 @@ func TestAnUpgradeThatFailsLeavesTheStoreAsItWas(t *testing.T) {
 			t.Errorf("it is version %d, want %d", v, was)
 		}
 	})
+}
+
+// TestAWriterRenewsTheViews has a program write to a store whose views another revision has made, and one of which is gone.
+func TestAWriterRenewsTheViews(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "s")
+	mustClose(t, mustOpen(t, dir, Create))
+	db, err := sql.Open("sqlite", dataSource(filepath.Join(dir, databaseName), ""))
+	if err == nil {
+		_, err = db.Exec("DROP VIEW medians; CREATE VIEW medians AS SELECT 1 AS other; DROP VIEW loads; CREATE VIEW mine AS SELECT 1 AS other")
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, mustOpen(t, dir, Write))
+	s := mustOpen(t, dir, Read)
+	defer mustClose(t, s)
+	fresh := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
+	defer mustClose(t, fresh)
+	got := slices.DeleteFunc(columns(t, s), func(c string) bool { return c == "mine 0 other  0 0" })
+	if d := cmp.Diff(columns(t, fresh), got); d != "" || len(got) == len(columns(t, s)) {
+		t.Error("the views differ from those of a new store, or the user's own is gone:", d)
+	}
 }

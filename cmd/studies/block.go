@@ -39,6 +39,7 @@ type shows struct {
 	Digits    *int   `yaml:"digits"`
 	Lines     lines  `yaml:"lines"`    // quotes: a regular expression; figures: a list, like Columns
 	File      string `yaml:"file"`     // pictures, figures: beside the page
+	Query     string `yaml:"query"`    // queries: SQL, which the sqlite3 shell runs on the study's store
 	Alt       string `yaml:"alt"`      // pictures, figures: what the picture shows, in words
 	Elements  string `yaml:"elements"` // pictures: of the report, a CSS selector; all that it finds is shown
 	Width     int    `yaml:"width"`    // pictures, figures: of the window that shows the report or the figure, in pixels
@@ -114,7 +115,7 @@ func (l *lines) UnmarshalYAML(unmarshal func(any) error) error {
 }
 
 // kinds are the kinds of blocks.
-var kinds = []string{"table", "claims", "quote", "figure", "picture", "output", "script"}
+var kinds = []string{"table", "claims", "quote", "query", "figure", "picture", "output", "script"}
 
 func parseBlock(spec string) (block, error) {
 	kind, text, _ := strings.Cut(spec, "\n")
@@ -159,6 +160,8 @@ func (b *block) make(ctx context.Context, runs []*measuredRun, folder string) (s
 		shown, err = b.quote(runs)
 	case "output":
 		shown, err = b.output(ctx, runs[0])
+	case "query":
+		shown, err = b.query(ctx, runs[0])
 	case "script":
 		shown = runs[0].results
 	case "picture", "figure":
@@ -216,6 +219,21 @@ func (b *block) quote(runs []*measuredRun) (string, error) {
 		return "", fmt.Errorf("no line of the results matches %q", b.Lines.expression)
 	}
 	return strings.Join(found, ">\n"), nil
+}
+
+var trailing = regexp.MustCompile(`(?m) +$`)
+
+// query gives a query of the sqlite3 shell, and what it prints.
+func (b *block) query(ctx context.Context, run *measuredRun) (string, error) {
+	printed, err := output(ctx, "sqlite3", "-readonly", "-header", "-column", filepath.Join(run.store, "wiretime.db"), b.Query)
+	if err != nil {
+		return "", err
+	}
+	if len(printed) == 0 {
+		return "", fmt.Errorf("the query finds nothing: %s", b.Query)
+	}
+	table := trailing.ReplaceAllString(strings.TrimSpace(string(printed)), "")
+	return "```sql\n" + strings.TrimSpace(b.Query) + "\n```\n\n```\n" + table + "\n```\n", nil
 }
 
 var claimLines = regexp.MustCompile(`(?m)^\d+\. (.+)\n   (.+): (.+)\.$`)

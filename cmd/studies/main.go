@@ -4,7 +4,7 @@
 //	studies [-list] [-measured] [STUDY...]
 //
 // What a page shows is described in the page itself, in blocks that begin with a comment
-// "<!-- measured table", "claims", "quote", "figure", "picture" or "script" and end with "<!-- end -->"; see block.go. Each
+// "<!-- measured table", "claims", "quote", "query", "figure", "picture" or "script" and end with "<!-- end -->"; see block.go. Each
 // study has a store in .cache/studies, and each script a file there. A study that was interrupted goes on where it was, a whole one is not measured
 // again: delete its store to have it measured anew. A block is rewritten only when all its studies are whole.
 //

@@ -66,7 +66,7 @@ func BenchmarkResults(b *testing.B) {
 
 // BenchmarkExport opens a store and exports its loads.
 func BenchmarkExport(b *testing.B) {
-	for format, export := range map[string]func(*store.Store, io.Writer, int64) error{"csv": (*store.Store).ExportCSV, "json": (*store.Store).ExportJSON} {
+	for format, export := range map[string]func(*store.Store, io.Writer, int64) error{"csv": (*store.Store).ExportCSV, "json": (*store.Store).ExportJSON, "parquet": (*store.Store).ExportParquet} {
 		b.Run(format, func(b *testing.B) {
 			reading(b, []int{1000, 10_000, 100_000}, func(b *testing.B, st *store.Store) {
 				var octets counter

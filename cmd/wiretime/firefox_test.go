@@ -92,6 +92,7 @@ matrix:
 		t.Errorf("%d loads came out the same when carried out again, want 1:\n%s", n, r.out)
 	}
 	decrypts(t, kept)
+	opensElsewhere(t, kept)
 
 	const reading, roundTrip = 1, 50 // ms
 	onLoad := map[string][]float64{}

@@ -48,6 +48,7 @@ func TestHostileArguments(t *testing.T) {
 		{"reproduce", "--store", hostile, "1"},
 		{"export", "csv", "--store", hostile},
 		{"export", "json", "--store", hostile},
+		{"export", "parquet", "--store", hostile},
 		{"report", "--store", hostile},
 		{"networks", "show", hostile},
 		{"site", "add", hostile},

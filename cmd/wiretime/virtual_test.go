@@ -368,4 +368,5 @@ matrix:
 		t.Errorf("the browser's own times are not among %q", metrics)
 	}
 	decrypts(t, filepath.Join(u.home, "kept"))
+	opensElsewhere(t, filepath.Join(u.home, "kept"))
 }
