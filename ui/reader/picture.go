@@ -53,5 +53,5 @@ func (r *Reader) Picture(ctx context.Context, height float64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("take a picture of the page: %w", err)
 	}
-	return []byte(shot.Data), nil
+	return shot.Data, nil
 }

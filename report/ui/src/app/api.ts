@@ -10,7 +10,6 @@ export interface State {
   running?: Running;
   resumable?: { run: number; study: string; done: number; planned: number };
   last?: { code: number; said: string; study: string }; // how the last process that this server started ended
-  controls: boolean;
 }
 
 export interface Running {

@@ -30,8 +30,8 @@ interface Source {
 
 /** editorPage shows a study's text, checks it as it is typed, saves it and runs it. */
 export async function editorPage(context: Context, kind = "", name = ""): Promise<Page> {
-  const [source, state] = await Promise.all([open(context, kind, name), ask<State>("/api/state", { signal: context.signal })]);
-  return { title: kind === "files" ? name : `Study ${source.file.replace(/\.yaml$/, "")}`, trail: [{ name: "Studies", href: link(["studies"]) }], body: [editor(context, source, state)] };
+  const source = await open(context, kind, name);
+  return { title: kind === "files" ? name : `Study ${source.file.replace(/\.yaml$/, "")}`, trail: [{ name: "Studies", href: link(["studies"]) }], body: [editor(context, source)] };
 }
 
 async function open(context: Context, kind: string, name: string): Promise<Source> {
@@ -56,7 +56,7 @@ async function open(context: Context, kind: string, name: string): Promise<Sourc
   }
 }
 
-function editor(context: Context, source: Source, state: State): HTMLElement {
+function editor(context: Context, source: Source): HTMLElement {
   let { tag, saved } = source;
   let unchanged = source.text; // what the file or the built-in study holds
   const area = el("textarea", { spellcheck: "false", autocapitalize: "off", autocomplete: "off", wrap: "off", "aria-label": "Study file", "aria-describedby": "mistakes" });
@@ -149,7 +149,6 @@ function editor(context: Context, source: Source, state: State): HTMLElement {
   /** offer puts the buttons that run the study, which must be as it is saved. */
   const offer = (plan: Checked["plan"]): void => {
     const ready = plan !== undefined && saved && area.value === unchanged;
-    if (!state.controls) return;
     const clock = el("select", { "aria-label": "Clock" }, ...[["", "the study's clock"], ["virtual", "virtual clock"], ["real", "real clock"]].map(([value = "", words = ""]) => el("option", { value }, words)));
     const start = (quick: boolean): Promise<void> => run(context, { ...(source.builtin === undefined ? { file: source.file } : { builtin: source.builtin }), quick, ...(clock.value === "" ? {} : { clock: clock.value }) });
     const commands = plan?.commands ?? [];
@@ -186,7 +185,7 @@ function editor(context: Context, source: Source, state: State): HTMLElement {
     el("div", { class: "editor" }, numbers, el("div", { class: "text" }, marks, area)),
     el("div", { class: "beside" },
       said,
-      state.controls ? el("p", {}, el("label", {}, "Save as ", file), " ", button("Save", () => save())) : null,
+      el("p", {}, el("label", {}, "Save as ", file), " ", button("Save", () => save())),
       runs));
 }
 

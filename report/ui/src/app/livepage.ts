@@ -61,12 +61,12 @@ function controlsOf(context: Context, state: State, run: string): (Node | string
   const parts: (Node | string)[] = [];
   if (state.running !== undefined && String(state.running.run) === run) {
     if (state.running.stopping) parts.push(el("p", {}, "The run is stopping in good order …"));
-    else if (state.controls) parts.push(button("Stop", act("/api/run/stop", "The run stops when its loads are in good order.")));
-  } else if (state.running === undefined && String(state.resumable?.run) === run && state.controls) {
+    else parts.push(button("Stop", act("/api/run/stop", "The run stops when its loads are in good order.")));
+  } else if (state.running === undefined && String(state.resumable?.run) === run) {
     parts.push(button("Resume", act("/api/run/resume", "The run goes on.")));
   }
   const words = state.running?.said ?? (state.running === undefined && state.last !== undefined && state.last.code !== 0 ? state.last.said : undefined);
-  if (state.running === undefined && words?.includes(storedCommands) === true && state.controls) parts.push(button("Run these commands, and resume", act("/api/run/resume", "The run goes on.", { storedCommands: true })));
+  if (state.running === undefined && words?.includes(storedCommands) === true) parts.push(button("Run these commands, and resume", act("/api/run/resume", "The run goes on.", { storedCommands: true })));
   if (words !== undefined && words !== "") parts.push(scrolling("What the run says", el("pre", {}, words)));
   return parts;
 }

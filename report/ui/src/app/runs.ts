@@ -10,7 +10,7 @@ export async function runsPage(context: Context): Promise<Page> {
   const box = el("div");
   const fill = async (): Promise<void> => {
     const { runs } = await ask<{ runs: RunLine[] }>("/api/runs", { signal: context.signal });
-    box.replaceChildren(runs.length === 0 ? none(state) : list(runs));
+    box.replaceChildren(runs.length === 0 ? none() : list(runs));
   };
   if (state.problem === undefined) await fill();
   else box.append(el("p", { class: "failure" }, state.problem), start());
@@ -23,7 +23,7 @@ export async function runsPage(context: Context): Promise<Page> {
 
 const start = (): HTMLElement => el("p", {}, el("a", { href: link(["studies"]) }, "Start a study"), ", or run one in a terminal: it appears here.");
 
-const none = (state: State): HTMLElement => el("div", {}, el("p", { class: "lead" }, "This store holds no runs yet."), state.controls ? start() : null);
+const none = (): HTMLElement => el("div", {}, el("p", { class: "lead" }, "This store holds no runs yet."), start());
 
 function list(runs: RunLine[]): HTMLElement {
   return scrolling("Runs", el("table", { class: "runs" },
