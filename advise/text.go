@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"wiretime/english"
+	"wiretime/terminal"
 )
 
 // WriteText writes the advice as tables for a terminal. Texts in it may be foreign.
 func (a *Advice) WriteText(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(out)
 	for _, line := range a.Lead() {
 		fmt.Fprintln(w, line)
 	}

@@ -8,7 +8,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
+
+	"wiretime/terminal"
 )
 
 // WriteText writes the comparison as tables for a terminal, one for each figure.
@@ -20,7 +21,7 @@ func (c *Comparison) WriteText(w io.Writer) error {
 	for _, n := range c.Notes {
 		fmt.Fprintf(w, "Note: %s\n", n)
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	table := terminal.NewTable(w)
 	for _, f := range c.figures() {
 		pairs := c.of(f)
 		fmt.Fprintf(table, "\n%s\tA, %s\tB, %s\tdifference, %s\tdifference, %%\teffect\tp\tn\tverdict on B\n", pairs[0].title(), pairs[0].Unit, pairs[0].Unit, pairs[0].Unit)

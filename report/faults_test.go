@@ -78,7 +78,7 @@ func bigRun(cells, repeats, requests int) *collector {
 			c.data.loads = append(c.data.loads, store.Load{Values: map[string]float64{"requests": float64(requests)}, Artefacts: "kept"})
 		}
 		for name, v := range values {
-			cell.Summaries[name] = summarize(v)
+			cell.Summaries[name] = Summarize(v)
 		}
 		c.data.Cells = append(c.data.Cells, cell)
 	}

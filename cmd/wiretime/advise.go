@@ -320,10 +320,12 @@ func (a *advisor) run(ctx context.Context, s *study.Study, id int64) (run int64,
 		return 0, err
 	}
 	began, sum := time.Now(), tally{}
+	shown := newProgress(stderr, s, false, false)
 	err = runner.Run(ctx, runner.Config{
 		Store: a.store, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Browsers: w.browsers, Kernel: w.kernel, Keep: s.Keep, Programs: programs,
-		Report: func(at runner.Attempt) { sum.add(at); printAttempt(s, at) },
+		Report: func(at runner.Attempt) { sum.add(at); shown.attempt(at) }, UnderWay: shown.underWay,
 	})
+	shown.end()
 	if err == nil {
 		fmt.Fprintln(stderr, sum.describe(time.Since(began)))
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 
 	"wiretime/difference"
@@ -61,7 +60,7 @@ func printCauses(d *difference.Difference) error {
 	if d.OnLoad.Interval != nil {
 		heading += "\t95 % interval"
 	}
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(stdout)
 	fmt.Fprintln(w, heading+"\tmost of it")
 	for i := range d.Causes {
 		c := &d.Causes[i]
@@ -122,7 +121,7 @@ func printResources(d *difference.Difference) error {
 		}
 	}
 	fmt.Fprintf(stdout, "\nThe critical paths share %s; %d are only on A's, %d only on B's.\n\n", english.Count(both, "resource"), onlyA, onlyB)
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	w := terminal.NewTable(stdout)
 	fmt.Fprintln(w, "B - A, ms\ton the path of\tresource\tcauses, ms")
 	left := d.OnLoad.Value
 	for i, r := range d.Resources {

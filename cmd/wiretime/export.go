@@ -12,6 +12,7 @@ import (
 
 	"wiretime/store"
 	"wiretime/summary"
+	"wiretime/terminal"
 )
 
 // exports are the formats in which a run can be exported.
@@ -41,7 +42,7 @@ func exportCommand() *cobra.Command {
 // exportTo writes a run in a format to a file, or to standard output if the file's name is empty.
 func exportTo(name string, st *store.Store, run int64, format string) error {
 	if name == "" {
-		if format == "parquet" && isTerminal(os.Stdout) {
+		if format == "parquet" && terminal.Is(os.Stdout) {
 			return input(errors.New("write Parquet to a terminal: it is not text; name a file with --output"))
 		}
 		return exports[format](st, forPrograms, run)
