@@ -23,7 +23,7 @@ func TestTheDashboard(t *testing.T) {
 			Metrics, Labels []string
 		}
 	}
-	reader(t, &checked, "dashboard.mjs", dashboard)
+	readBy(t, &checked, "dashboard.mjs", dashboard)
 	for _, o := range checked.Objections {
 		t.Error(o)
 	}

@@ -216,11 +216,11 @@ func (u user) makeStyles(t *testing.T) {
 	page := `<!doctype html><html><head><title>styles</title><link rel=stylesheet href=s1.css></head><body>`
 	for i := range 4 {
 		page += fmt.Sprintf("<img src=i%d.svg width=10 height=10>", i)
-		u.write(t, fmt.Sprintf("styles/i%d.svg", i), "<svg xmlns=\"http://www.w3.org/2000/svg\"><!--"+letters(60_000, uint32(100+i))+"--></svg>")
+		u.write(t, fmt.Sprintf("styles/i%d.svg", i), "<svg xmlns=\"http://www.w3.org/2000/svg\"><!--"+filler(60_000, uint32(100+i))+"--></svg>")
 	}
 	u.write(t, "styles/index.html", page+"<p>x</p></body></html>\n")
 	for i := 1; i <= sheets; i++ {
-		text := "/*" + letters(20_000, uint32(i)) + "*/\n"
+		text := "/*" + filler(20_000, uint32(i)) + "*/\n"
 		if i < sheets {
 			text = fmt.Sprintf("@import \"s%d.css\";\n", i+1) + text
 		}
@@ -229,8 +229,8 @@ func (u user) makeStyles(t *testing.T) {
 	u.runs(t, 0, "site", "add", "styles")
 }
 
-// letters returns letters that do not compress well.
-func letters(n int, seed uint32) string {
+// filler returns letters that do not compress well.
+func filler(n int, seed uint32) string {
 	text := make([]byte, n)
 	for i := range text {
 		seed = seed*1664525 + 1013904223

@@ -17,7 +17,7 @@ func TestParquetIsReadElsewhere(t *testing.T) {
 	u.runs(t, 0, "export", "parquet", "--store", "store", "-o", "loads.parquet")
 	u.runs(t, 0, "export", "csv", "--store", "store", "-o", "loads.csv")
 	var rows [][]string
-	reader(t, &rows, "parquet.mjs", filepath.Join(u.home, "loads.parquet"))
+	readBy(t, &rows, "parquet.mjs", filepath.Join(u.home, "loads.parquet"))
 	text, err := os.ReadFile(filepath.Join(u.home, "loads.csv"))
 	if err != nil {
 		t.Fatal(err)

@@ -52,8 +52,8 @@ func readersFolder(t *testing.T) string {
 	return folder
 }
 
-// reader runs a program of testdata/readers and parses the JSON that it prints.
-func reader(t *testing.T, said any, program string, args ...string) {
+// readBy runs a program of testdata/readers and parses the JSON that it prints.
+func readBy(t *testing.T, said any, program string, args ...string) {
 	t.Helper()
 	args = append([]string{filepath.Join("testdata", "readers", program), readersFolder(t)}, args...)
 	var errs bytes.Buffer
@@ -78,7 +78,7 @@ func opensElsewhere(t *testing.T, kept string) {
 	}
 	page := filepath.Join(t.TempDir(), "viewers.html")
 	var objections []string
-	reader(t, &objections, "har.mjs", append([]string{page}, files...)...)
+	readBy(t, &objections, "har.mjs", append([]string{page}, files...)...)
 	for _, o := range objections {
 		t.Errorf("a validator objects: %.2000s", o)
 	}

@@ -32,7 +32,7 @@ func TestTheSummaryFollowsItsSchema(t *testing.T) {
 	}
 	u.runs(t, 0, "export", "summary", "--store", "store", "-o", "summary.json")
 	var objections []any
-	reader(t, &objections, "schema.mjs", schema, filepath.Join(u.home, "summary.json"))
+	readBy(t, &objections, "schema.mjs", schema, filepath.Join(u.home, "summary.json"))
 	if len(objections) > 0 {
 		t.Errorf("the summary does not follow its schema: %v", objections)
 	}
@@ -48,7 +48,7 @@ func TestTheSummaryFollowsItsSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader(t, &objections, "schema.mjs", schema, u.write(t, "damaged.json", string(damaged)))
+	readBy(t, &objections, "schema.mjs", schema, u.write(t, "damaged.json", string(damaged)))
 	if len(objections) != 2 {
 		t.Errorf("of a document without its cells and with an unknown key it says %v", objections)
 	}
