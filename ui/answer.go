@@ -137,7 +137,7 @@ type table struct {
 func (t *table) add(row ...string) { t.rows = append(t.rows, row) }
 
 // answerTable writes a table as CSV, or the error.
-func answerTable(w http.ResponseWriter, r *http.Request, t *table, err error) {
+func answerTable(w http.ResponseWriter, t *table, err error) {
 	if err != nil {
 		writeError(w, statusOf(err), err.Error())
 		return

@@ -150,8 +150,8 @@ func leave(t testing.TB, dir string) {
 	}
 }
 
-// fill makes a store with a run that is measured whole, and returns the run.
-func (s shop) fill(t testing.TB) int64 {
+// fill makes a store with a run that is measured whole.
+func (s shop) fill(t testing.TB) {
 	t.Helper()
 	st := s.open(t)
 	defer st.Close()
@@ -169,7 +169,6 @@ func (s shop) fill(t testing.TB) int64 {
 	if err := st.FinishRun(run, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	return run
 }
 
 func readHAR(l store.Load) (*capture.HAR, error) {

@@ -93,19 +93,18 @@ func (l *listener) progress(what string, enough func(progress) bool) (last progr
 }
 
 // state waits for a state that is enough.
-func (l *listener) state(what string, enough func(stateAnswer) bool) (last stateAnswer) {
+func (l *listener) state(what string, enough func(stateAnswer) bool) {
 	l.t.Helper()
 	l.until(what, func(name, data string) bool {
 		if name != "state" {
 			return false
 		}
-		last = stateAnswer{}
+		var last stateAnswer
 		if err := json.Unmarshal([]byte(data), &last); err != nil {
 			l.t.Errorf("state %s: %v", data, err)
 		}
 		return enough(last)
 	})
-	return last
 }
 
 // TestFollow follows a run from before its store is there until it is done.

@@ -131,7 +131,7 @@ func TestTokenFile(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file has mode %v, error %v", info.Mode(), err)
 	}
-	if NewToken() == NewToken() {
+	if a, b := NewToken(), NewToken(); a == b {
 		t.Error("two tokens are equal")
 	}
 	mustWrite(t, path, "guess")

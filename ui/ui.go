@@ -143,7 +143,7 @@ func (s *Server) routes() http.Handler {
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			t, err := table(r)
-			answerTable(w, r, t, err)
+			answerTable(w, t, err)
 		})
 	}
 	mux.HandleFunc("GET /api/runs/{run}/loads.csv", s.exportLoads)

@@ -60,8 +60,8 @@ func (u user) serveUI(t *testing.T, dir string) *pageServer {
 	return p
 }
 
-// ask sends a request, checks the answer's status, and decodes it unless into is nil.
-func (p *pageServer) ask(method, path, body string, want int, into any) {
+// ask sends a request and checks the answer's status.
+func (p *pageServer) ask(method, path, body string, want int) {
 	p.t.Helper()
 	r, err := http.NewRequestWithContext(p.t.Context(), method, p.address+path, strings.NewReader(body))
 	if err != nil {
@@ -77,11 +77,6 @@ func (p *pageServer) ask(method, path, body string, want int, into any) {
 	text, err := io.ReadAll(got.Body)
 	if err != nil || got.StatusCode != want {
 		p.t.Fatalf("%s %s: status %d, want %d, error %v: %.500s", method, path, got.StatusCode, want, err, text)
-	}
-	if into != nil {
-		if err := json.Unmarshal(text, into); err != nil {
-			p.t.Fatalf("%s %s: %v in %.500s", method, path, err, text)
-		}
 	}
 }
 
@@ -160,12 +155,12 @@ func TestUIRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.ask("PUT", "/api/studies/files/small.yaml", `{"text": `+string(text)+`, "tag": ""}`, 200, nil)
-	p.ask("POST", "/api/run", `{"file": "small.yaml"}`, 202, nil)
+	p.ask("PUT", "/api/studies/files/small.yaml", `{"text": `+string(text)+`, "tag": ""}`, 200)
+	p.ask("POST", "/api/run", `{"file": "small.yaml"}`, 202)
 	p.until("state", "the run of the page", func(s uiState) bool { return s.Running != nil && s.Running.Own })
 	p.until("progress", "a load", func(s uiState) bool { return s.Done > 0 && s.Planned == 2100 })
-	p.ask("POST", "/api/run", `{"file": "small.yaml"}`, 409, nil)
-	p.ask("POST", "/api/run/stop", `{}`, 202, nil)
+	p.ask("POST", "/api/run", `{"file": "small.yaml"}`, 409)
+	p.ask("POST", "/api/run/stop", `{}`, 202)
 	stopped := p.until("state", "a run that was stopped", func(s uiState) bool { return s.Running == nil })
 	if last := stopped.last(t); last.Code != exitInterrupted || !strings.Contains(last.Said, "was interrupted") || stopped.Resumable == nil || stopped.Resumable.Done == 0 {
 		t.Fatalf("the run that was stopped is %+v, %+v", last, stopped.Resumable)
@@ -178,14 +173,14 @@ func TestUIRuns(t *testing.T) {
 	p.until("state", "the run of the terminal", func(s uiState) bool { return s.Running != nil && !s.Running.Own })
 	before := stopped.Resumable.Done
 	p.until("progress", "another load", func(s uiState) bool { return s.Done > before })
-	p.ask("POST", "/api/run/resume", `{}`, 409, nil)
-	p.ask("POST", "/api/run/stop", `{}`, 202, nil)
+	p.ask("POST", "/api/run/resume", `{}`, 409)
+	p.ask("POST", "/api/run/stop", `{}`, 202)
 	if err := other.Wait(); other.ProcessState.ExitCode() != exitInterrupted {
 		t.Errorf("the run of the terminal ended with %v", err)
 	}
 	stopped = p.until("state", "the run of the terminal that was stopped", func(s uiState) bool { return s.Running == nil && s.Resumable != nil })
 
-	p.ask("POST", "/api/run/resume", `{}`, 202, nil)
+	p.ask("POST", "/api/run/resume", `{}`, 202)
 	before = stopped.Resumable.Done
 	p.until("progress", "one more load", func(s uiState) bool { return s.Done > before })
 	if err := p.Process.Signal(syscall.SIGINT); err != nil {
@@ -245,7 +240,7 @@ func TestIdle(t *testing.T) {
 	dir := filepath.Join(u.home, "kept")
 	bigStore(t, dir, 8, 200, madeUp())
 	p := u.serveUI(t, dir)
-	p.ask("GET", "/api/runs/1", "", 200, nil)
+	p.ask("GET", "/api/runs/1", "", 200)
 	http.DefaultClient.CloseIdleConnections()
 
 	st, err := store.Open(dir, store.Write)
