@@ -23,7 +23,7 @@ func Count(n int, noun string) string {
 func Wrap(text string, width int) string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		switch {
 		case line == "":
 			line = word

@@ -17,11 +17,14 @@ import (
 // many.
 func TestCostOfHostileStores(t *testing.T) {
 	const n = 10_000
-	var ofPages, ofStreams []store.Result
+	var ofPages, ofStreams, ofNetworks []store.Result
 	for i := range n {
 		loader := []string{chromium, "builtin"}[i%2]
 		ofPages = append(ofPages, store.Result{Valid: 1, Values: map[string][]float64{"onload": {1}}, Cell: page(fmt.Sprint(i/2), map[study.Axis]string{
 			study.AxisLoader: loader, study.AxisServer: fmt.Sprint(i), study.AxisStrategy: fmt.Sprint(i),
+		})})
+		ofNetworks = append(ofNetworks, store.Result{Valid: 1, Values: map[string][]float64{"onload": {1}}, Cell: page(fmt.Sprint(i/2), map[study.Axis]string{
+			study.AxisProtocol: []string{"h2", "h3"}[i%2],
 		})})
 		ofStreams = append(ofStreams, store.Result{Cell: streamOver(fmt.Sprint(i), study.Link{Delay: time.Duration(i) * time.Millisecond, Loss: float64(i) / n})})
 	}
@@ -54,6 +57,13 @@ func TestCostOfHostileStores(t *testing.T) {
 		}},
 		{"servers", n * 100, func() { _, _ = AxesOf(ofPages).describeServers(ofPages, nil) }},
 		{"transports", n * 100, func() { meanings(ofStreams, study.Cell.Over, func(string) string { return "" }) }},
+		{"an overview with too many labels", n * 100, func() { _ = overviewOf(ofPages, onLoad, pageKind.overview, 1).said() }},
+		{"an overview of very many places", n * 100, func() {
+			o := overviewOf(ofNetworks[:n/5], onLoad, pageKind.overview, 1)
+			if got := o.said(); len(o.Places) != n/10 || len(got) > 1000 {
+				t.Errorf("%d places, %d octets of words", len(o.Places), len(got))
+			}
+		}},
 		{"series", n * 100, func() { seriesOf(ofStreams) }},
 		{"a printed table", n * 100, func() { CompareTables(ofPages, printed, 1) }},
 		{"an environment of deep objects", len(deep), func() { _, _ = describeEnvironment(json.RawMessage(deep)) }},

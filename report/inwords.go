@@ -85,17 +85,17 @@ func (a Axes) measured(results, whole []store.Result, o Overview) string {
 	if w.Has(study.AxisNetwork) {
 		s += " on " + named(study.AxisNetwork)
 	}
-	s += " with " + named(w.By)
+	words := []string{s + " with " + named(w.By)}
 	for _, info := range w.Axes {
 		told := info.Axis == w.Subject || info.Axis == w.Over || info.Axis == w.By || info.Axis == study.AxisNetwork || info.Axis == study.AxisLoad
 		used := info.Axis == study.AxisLinkDelay || slices.ContainsFunc(results, func(r store.Result) bool {
 			return r.Cell.On(info.Axis) != results[0].Cell.On(info.Axis) || info.Axis != study.AxisClock && r.Cell.Clock() != study.ClockLive && r.Cell.Unusual(info.Axis)
 		})
 		if used && !told {
-			s += ", " + named(info.Axis)
+			words = append(words, named(info.Axis))
 		}
 	}
-	return s + ": " + english.Count(len(results), "cell") + ", " + often(whole) + ", in seeded random order."
+	return strings.Join(words, ", ") + ": " + english.Count(len(results), "cell") + ", " + often(whole) + ", in seeded random order."
 }
 
 // ranges says between which values the numbers of an axis lie.

@@ -17,7 +17,13 @@ type Overview struct {
 	Facets   []Facet          `json:"facets"`   // by what places differ
 	Metrics  []OverviewMetric `json:"metrics"`  // the most wanted one first
 	Places   []Place          `json:"places"`   // in the order of Data.Sections: a place is about a section's cells
+
+	many int // labels, where they are too many to compare: then there are no labels and no places
 }
+
+// mostLabels is the number of labels above which nothing is compared. mostPairs is the number of pairs above which only the best label of each
+// place is compared with the others: no study of people has so many, but a stranger's store may.
+const mostLabels, mostPairs = 40, 100_000
 
 // OverviewMetric is a metric by which cells are compared.
 type OverviewMetric struct {
@@ -35,7 +41,8 @@ type Facet struct {
 	Values []string `json:"values"` // numbers lowest first, names in the order of the study
 	Number bool     `json:"number"`
 
-	axis study.Axis
+	axis  study.Axis
+	index map[string]int // of Values
 }
 
 // Place holds cells that differ in nothing but what is compared.
@@ -49,7 +56,7 @@ type Place struct {
 type Standing struct {
 	Medians []*rounded    `json:"medians"` // for each label; nil where the cell has no value
 	N       []int         `json:"n"`       // for each label, its values
-	Pairs   []*[2]rounded `json:"pairs"`   // the 95 % intervals of the ratios of the medians: of label 0 to 1, 0 to 2, and so on, then of 1 to 2; nil with fewer than six values on a side
+	Pairs   []*[2]rounded `json:"pairs"`   // empty if the run has too many; else the 95 % intervals of the ratios of the medians: of label 0 to 1, 0 to 2, and so on, then of 1 to 2; nil with fewer than six values on a side
 	Best    int           `json:"best"`    // the label with the best median
 	Tied    []int         `json:"tied"`    // the labels that were not shown to be behind it
 	Few     bool          `json:"few"`     // some label is tied because a side has fewer than six values
@@ -77,6 +84,13 @@ func overviewOf(results []store.Result, metrics []study.Metric, wanted []string,
 		}
 	}
 	labels, places := map[string]int{}, map[string]int{}
+	for _, r := range results {
+		place(&o.Labels, labels, a.column(r.Cell))
+	}
+	if o.many = len(o.Labels); o.many > mostLabels {
+		o.Labels, o.Facets = []string{}, []Facet{}
+		return o
+	}
 	for i, r := range results {
 		label := place(&o.Labels, labels, a.column(r.Cell))
 		key := a.sectionKey(r.Cell)
@@ -92,21 +106,21 @@ func overviewOf(results []store.Result, metrics []study.Metric, wanted []string,
 		}
 		(*cells)[label] = i
 	}
-	bootstrap := stats.NewBootstrap(seed)
+	bootstrap, all := stats.NewBootstrap(seed), len(o.Places)*len(o.Metrics)*len(o.Labels)*(len(o.Labels)-1)/2 <= mostPairs
 	for i := range o.Places {
 		p := &o.Places[i]
 		for len(p.Cells) < len(o.Labels) {
 			p.Cells = append(p.Cells, -1)
 		}
 		for _, m := range o.Metrics {
-			p.Standings = append(p.Standings, compareAt(p.Cells, results, m, bootstrap))
+			p.Standings = append(p.Standings, compareAt(p.Cells, results, m, all, bootstrap))
 		}
 	}
 	return o
 }
 
-// compareAt compares the cells of a place, nil if none has a value. Figures that are not all above zero have no ratios, and are left out.
-func compareAt(cells []int, results []store.Result, m OverviewMetric, bootstrap *stats.Bootstrap) *Standing {
+// compareAt compares the cells of a place, each two of them if all is set. It returns nil if none has a value. Figures that are not all above zero have no ratios, and are left out.
+func compareAt(cells []int, results []store.Result, m OverviewMetric, all bool, bootstrap *stats.Bootstrap) *Standing {
 	s := Standing{Best: -1, Tied: []int{}, Pairs: []*[2]rounded{}}
 	values := make([][]float64, len(cells))
 	for label, cell := range cells {
@@ -130,6 +144,9 @@ func compareAt(cells []int, results []store.Result, m OverviewMetric, bootstrap 
 	behind := make([]bool, len(cells)) // shown to be worse than the best
 	for x := range cells {
 		for y := x + 1; y < len(cells); y++ {
+			if !all && x != s.Best && y != s.Best {
+				continue
+			}
 			var interval *[2]rounded
 			if len(values[x]) > 0 && len(values[y]) > 0 {
 				if r := bootstrap.CompareRatio(values[x], values[y]); r.Enough {
@@ -140,7 +157,9 @@ func compareAt(cells []int, results []store.Result, m OverviewMetric, bootstrap 
 					s.Few = true
 				}
 			}
-			s.Pairs = append(s.Pairs, interval)
+			if all {
+				s.Pairs = append(s.Pairs, interval)
+			}
 		}
 	}
 	for label := range cells {
@@ -191,9 +210,9 @@ func (a Axes) facets(results []store.Result) []Facet {
 		}
 		f := Facet{ID: string(info.Axis), Name: strings.ReplaceAll(string(info.Axis), "_", " "), axis: info.Axis}
 		f.Label = strings.ToUpper(f.Name[:1]) + f.Name[1:]
-		known := map[string]int{}
+		f.index = map[string]int{}
 		for _, r := range results {
-			place(&f.Values, known, r.Cell.On(info.Axis))
+			place(&f.Values, f.index, r.Cell.On(info.Axis))
 		}
 		facets = append(facets, f)
 	}
@@ -232,9 +251,9 @@ func (a Axes) numberFacets(axis study.Axis, results []store.Result) []Facet {
 	grid := 1
 	var facets []Facet
 	for _, n := range numbers {
-		f := Facet{ID: n.ID, Name: n.Name, Label: n.Label, Number: true, axis: axis}
+		f := Facet{ID: n.ID, Name: n.Name, Label: n.Label, Number: true, axis: axis, index: map[string]int{}}
 		for _, t := range scaleOf(n, results).Ticks {
-			f.Values = append(f.Values, t.Word)
+			place(&f.Values, f.index, t.Word)
 		}
 		facets, grid = append(facets, f), grid*len(f.Values)
 	}
@@ -253,7 +272,7 @@ func atFacets(facets []Facet, a Axes, c study.Cell) []int {
 			n, _ := a.Workload.Number(f.ID)
 			word = n.Word(c)
 		}
-		at[i] = slices.Index(f.Values, word)
+		at[i] = f.index[word]
 	}
 	return at
 }

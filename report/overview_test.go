@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -24,9 +25,7 @@ func around(median, spread float64, n int) []float64 {
 // made is a cell of a page with its figures.
 func made(over, protocol string, values map[string][]float64, more map[study.Axis]string) store.Result {
 	axes := map[study.Axis]string{study.AxisProtocol: protocol}
-	for axis, word := range more {
-		axes[axis] = word
-	}
+	maps.Copy(axes, more)
 	n := len(values["onload"])
 	return store.Result{Cell: page(over, axes), Values: values, Valid: n, Planned: n}
 }
@@ -148,12 +147,12 @@ func TestStandings(t *testing.T) {
 		{"one side without values", two(nil, around(200, 1, 7)), false, "1 [] false"},
 		{"a zero has no ratio", two(append(around(1, 0, 6), 0), around(200, 1, 7)), false, "1 [] false"},
 	} {
-		s := compareAt([]int{0, 1}, c.results, OverviewMetric{Name: "m", More: c.more}, newBootstrap())
+		s := compareAt([]int{0, 1}, c.results, OverviewMetric{Name: "m", More: c.more}, true, newBootstrap())
 		if got := fmt.Sprint(s.Best, s.Tied, s.Few); got != c.want {
 			t.Errorf("%s: best, tied and few are %s, want %s", c.name, got, c.want)
 		}
 	}
-	if s := compareAt([]int{0, -1}, two(nil, nil), OverviewMetric{Name: "m"}, newBootstrap()); s != nil {
+	if s := compareAt([]int{0, -1}, two(nil, nil), OverviewMetric{Name: "m"}, true, newBootstrap()); s != nil {
 		t.Errorf("without values the standing is %+v", s)
 	}
 }
@@ -164,7 +163,7 @@ func TestPairsAreInOrder(t *testing.T) {
 	for _, median := range []float64{100, 200, 800} {
 		results = append(results, store.Result{Values: map[string][]float64{"m": around(median, 0, 6)}})
 	}
-	s := compareAt([]int{0, 1, 2}, results, OverviewMetric{Name: "m"}, newBootstrap())
+	s := compareAt([]int{0, 1, 2}, results, OverviewMetric{Name: "m"}, true, newBootstrap())
 	text, err := json.Marshal(s)
 	if want := `{"medians":[100,200,800],"n":[6,6,6],"pairs":[[0.5,0.5],[0.125,0.125],[0.25,0.25]],"best":0,"tied":[],"few":false}`; err != nil || string(text) != want {
 		t.Errorf("the standing is %s (%v), want %s", text, err, want)

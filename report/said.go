@@ -18,6 +18,9 @@ func (o Overview) said() string {
 	if len(o.Metrics) == 0 {
 		return "No cell has a valid load yet, so there is nothing to compare."
 	}
+	if o.many > mostLabels {
+		return fmt.Sprintf("Nothing is ranked, since the run has %d values to compare by %s.", o.many, o.Compared)
+	}
 	if len(o.Labels) < 2 {
 		return fmt.Sprintf("Nothing is ranked, since the run has a single %s.", o.Compared)
 	}
@@ -108,7 +111,7 @@ func (s sayer) lead(places []int) string {
 		next = label
 		ratios = append(ratios, float64(*standing.Medians[label] / *standing.Medians[standing.Best]))
 	}
-	if len(ratios) == 1 {
+	if len(ratios) == 1 && len(s.Places[places[0]].Standings[0].Pairs) > 0 {
 		low, high := s.Places[places[0]].Standings[0].ratio(next, s.Places[places[0]].Standings[0].Best)
 		text := name + " " + s.far(ratios[0], ratios[0])
 		if interval := s.amount(low, high); interval != s.amount(ratios[0], ratios[0]) {
@@ -209,7 +212,7 @@ func (s sayer) undecided(unclear, few []int) []string {
 
 // ties names the labels between which the first of few places does not decide.
 func (s sayer) ties(places []int) string {
-	if len(places) > 1 {
+	if len(places) > 1 || len(s.Labels) > mostNames {
 		return ""
 	}
 	standing := s.Places[places[0]].Standings[0]
@@ -266,12 +269,19 @@ func (s sayer) where(places []int) string {
 // most places with such values, and at few others. Without such a facet it says nothing.
 func (s sayer) condition(places []int) (words string, exact bool) {
 	best := 0.0
+	chosen := map[int]bool{}
+	for _, p := range places {
+		chosen[p] = true
+	}
 	for i, f := range s.Facets {
+		if f.Number && len(f.Values) > mostValues {
+			continue
+		}
 		inside, all := make([]int, len(f.Values)), make([]int, len(f.Values))
 		for _, p := range s.compared {
 			value := s.Places[p].At[i]
 			all[value]++
-			if slices.Contains(places, p) {
+			if chosen[p] {
 				inside[value]++
 			}
 		}
@@ -292,6 +302,9 @@ func (s sayer) condition(places []int) (words string, exact bool) {
 	}
 	return words, exact
 }
+
+// mostValues is the number of a facet's numbers above which a sentence does not look for those that matter.
+const mostValues = 100
 
 // mostly is the share from which on a condition is worth naming although it does not tell exactly where something holds.
 const mostly = 0.75

@@ -1,7 +1,7 @@
 import { at, phases, type Load, type Request } from "./data";
 import { svg } from "./dom";
 import { counted, fixed } from "./format";
-import { bars, heights, lanes, priorityLane, priorityLanes, ticks } from "./layout";
+import { bars, heights, lanes, priorityLane, priorityLanes, rowHeight, ticks } from "./layout";
 
 /** What hovering or choosing a row of a waterfall does. */
 export interface Pointing {
@@ -13,9 +13,6 @@ export interface Pointing {
 const usual = 290; // width of the drawing; the page scales it
 const top = 26;
 const bottom = 18;
-
-/** rowHeight is that of a row among so many: a page of thousands of requests still fits a screen. */
-export const rowHeight = (requests: number): number => Math.max(Math.min(1.6, 900 / Math.max(1, requests)), Math.min(9, 300 / Math.max(1, requests)));
 
 /**
  * glance draws a whole waterfall small, so that the shapes of several can be

@@ -42,8 +42,8 @@ export interface Ratio {
 
 const row = 48; // px
 
-/** widthOf estimates how wide a text is, in px. */
-const widthOf = (text: string, size: number): number => 0.58 * size * text.length;
+/** widthOf estimates how wide a text is, in px; bold letters are the widest. */
+const widthOf = (text: string, size: number): number => 0.64 * size * text.length;
 
 /** heatMap draws fields over two axes. */
 export function heatMap(map: HeatMap): Element {

@@ -63,3 +63,6 @@ export function priorityLane(priority: string): number {
 }
 
 export const priorityLanes = priorities.length;
+
+/** rowHeight is that of a row among so many: a page of thousands of requests still fits a screen. */
+export const rowHeight = (requests: number): number => Math.max(Math.min(1.6, 900 / Math.max(1, requests)), Math.min(9, 300 / Math.max(1, requests)));
