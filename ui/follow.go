@@ -236,19 +236,21 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	_ = to.SetReadDeadline(time.Time{}) // the server's limits are for requests
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
+	say := func(text []byte) bool {
+		_ = to.SetWriteDeadline(time.Now().Add(beat)) // a page that takes nothing has gone
+		_, _ = w.Write(text)                          // Flush has the error
+		return to.Flush() == nil
+	}
 	silence := time.NewTicker(beat)
 	defer silence.Stop()
-	for {
-		if to.Flush() != nil {
-			return
-		}
+	for open := say(nil); open; {
 		select {
 		case <-ctx.Done():
 			return
 		case event := <-p.out:
-			_, _ = w.Write(event) // Flush has the error
+			open = say(event)
 		case <-silence.C:
-			_, _ = w.Write([]byte(":\n\n"))
+			open = say([]byte(":\n\n"))
 		}
 	}
 }

@@ -24,9 +24,9 @@ func (s *Server) results(r *http.Request, use func(st *store.Store, run store.Ru
 	if err != nil {
 		return err
 	}
-	s.reading.Lock()
-	defer s.reading.Unlock()
 	return s.stores.with(func(st *store.Store, _ int64) error {
+		s.reading.Lock() // always within the store's, as in kept
+		defer s.reading.Unlock()
 		run, err := st.Run(id)
 		if err != nil {
 			return err
@@ -92,9 +92,9 @@ func (s *Server) ratiosTable(r *http.Request) (*table, error) {
 		return nil, err
 	}
 	t := &table{name: fmt.Sprintf("run-%d-ratios", run)}
-	s.reading.Lock()
-	defer s.reading.Unlock()
 	err = s.stores.with(func(st *store.Store, _ int64) error {
+		s.reading.Lock()
+		defer s.reading.Unlock()
 		ratios, err := ratiosOf(st, run, r.URL.Query().Get("metric"), r.URL.Query().Get("baseline"))
 		if err != nil {
 			return err

@@ -101,11 +101,20 @@ func serveUI(o uiOptions) error {
 	address := ui.Address(listener.Addr(), token)
 	fmt.Fprintf(stdout, "The page over %s is at %s\nIt is for you alone: the token in its address lets anyone with it start runs here. Ctrl-C ends it.\n", o.store, address)
 	if o.open {
-		if err := exec.CommandContext(ctx, "xdg-open", address).Start(); err != nil {
+		if err := openBrowser(address); err != nil {
 			fmt.Fprintln(stderr, "wiretime: open the page:", err)
 		}
 	}
 	return server.Serve(ctx, listener)
+}
+
+// openBrowser has the desktop open an address, and does not wait: the program that opens it may stay.
+func openBrowser(address string) error {
+	c := exec.Command("xdg-open", address)
+	if err := c.Start(); err != nil {
+		return err
+	}
+	return c.Process.Release()
 }
 
 // differenceOf says why two loads differ, as `wiretime explain A B --json` does.

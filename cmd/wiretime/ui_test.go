@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,7 +22,7 @@ import (
 
 // pageServer is `wiretime ui`, which a test talks to as a page does.
 type pageServer struct {
-	*interrupted
+	*exec.Cmd
 	t       *testing.T
 	address string // http://127.0.0.1:PORT
 	token   string
@@ -52,7 +53,7 @@ func (u user) serveUI(t *testing.T, dir string) *pageServer {
 	}
 	_, address, _ := strings.Cut(lines.Text(), "http://")
 	address, p.token, _ = strings.Cut(address, "/?token=")
-	p.address, p.interrupted = "http://"+address, &interrupted{Cmd: c, lines: lines}
+	p.address, p.Cmd = "http://"+address, c
 	if kept, err := os.ReadFile(token); err != nil || strings.TrimSpace(string(kept)) != p.token || p.token == "" {
 		t.Fatalf("the token is %q, the file has %q, error %v", p.token, kept, err)
 	}
@@ -170,19 +171,26 @@ func TestUIRuns(t *testing.T) {
 		t.Fatalf("the run that was stopped is %+v, %+v", last, stopped.Resumable)
 	}
 
-	other := u.begin(t, "run", "--resume", "--store", dir)
+	other := u.command(t.Context(), "run", "--resume", "--store", dir)
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
 	p.until("state", "the run of the terminal", func(s uiState) bool { return s.Running != nil && !s.Running.Own })
 	before := stopped.Resumable.Done
 	p.until("progress", "another load", func(s uiState) bool { return s.Done > before })
 	p.ask("POST", "/api/run/resume", `{}`, 409, nil)
 	p.ask("POST", "/api/run/stop", `{}`, 202, nil)
-	other.ends(t, 0)
+	if err := other.Wait(); other.ProcessState.ExitCode() != exitInterrupted {
+		t.Errorf("the run of the terminal ended with %v", err)
+	}
 	stopped = p.until("state", "the run of the terminal that was stopped", func(s uiState) bool { return s.Running == nil && s.Resumable != nil })
 
 	p.ask("POST", "/api/run/resume", `{}`, 202, nil)
 	before = stopped.Resumable.Done
 	p.until("progress", "one more load", func(s uiState) bool { return s.Done > before })
-	p.signal(t, syscall.SIGINT)
+	if err := p.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- p.Wait() }()
 	select {
