@@ -69,11 +69,11 @@ func explainTwo(dir string, run int64, first, second string, asJSON bool) error 
 func explicable(c study.Cell) error {
 	switch {
 	case c.Workload == study.Streams():
-		return errors.New("a stream has no onLoad, and what it waits for is not attributed to causes; 'wiretime frames' shows what held its sender")
+		return errors.New("a stream has no onLoad, and what it waits for is not attributed to causes; 'wiretime frames LOAD' shows what held its sender")
 	case c.Workload == study.Crowds():
 		return errors.New("a crowd has no onLoad: it loads no page")
 	case c.On(study.AxisUpload) != "":
-		return errors.New("an upload is a single request and has no critical path; 'wiretime frames' shows what held its sender")
+		return errors.New("an upload is a single request and has no critical path; 'wiretime frames LOAD' shows what held its sender")
 	case c.Clock() == study.ClockLive:
 		return errors.New("that takes the packets of both ends, and on the live clock those of this machine are known at most")
 	}

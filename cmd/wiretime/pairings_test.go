@@ -19,7 +19,7 @@ func TestPairingsOfKim(t *testing.T) {
 	for _, name := range []string{"kim-pairings", "kim-pairings-upload"} {
 		u.runs(t, 0, "run", name, "--store", name)
 	}
-	if r := u.runs(t, exitInput, "explain", "r1-0000-a1", "--store", "kim-pairings-upload"); !strings.Contains(r.errors, "wiretime frames r1-0000-a1") {
+	if r := u.runs(t, exitInput, "explain", "r1-0000-a1", "--store", "kim-pairings-upload"); !strings.Contains(r.errors, "'wiretime frames LOAD'") {
 		t.Errorf("a critical path of an upload: %s", r.errors)
 	}
 	for _, c := range []struct {
