@@ -41,8 +41,9 @@ type Facet struct {
 	Values []string `json:"values"` // numbers lowest first, names in the order of the study
 	Number bool     `json:"number"`
 
-	axis  study.Axis
-	index map[string]int // of Values
+	axis   study.Axis
+	plural string         // in a sentence; of names
+	index  map[string]int // of Values
 }
 
 // Place holds cells that differ in nothing but what is compared.
@@ -208,7 +209,7 @@ func (a Axes) facets(results []store.Result) []Facet {
 			facets = append(facets, numbers...)
 			continue
 		}
-		f := Facet{ID: string(info.Axis), Name: strings.ReplaceAll(string(info.Axis), "_", " "), axis: info.Axis}
+		f := Facet{ID: string(info.Axis), Name: strings.ReplaceAll(string(info.Axis), "_", " "), axis: info.Axis, plural: info.Plural}
 		f.Label = strings.ToUpper(f.Name[:1]) + f.Name[1:]
 		f.index = map[string]int{}
 		for _, r := range results {

@@ -228,10 +228,7 @@ func (s sayer) in(places []int) string {
 	if len(s.compared) == 1 {
 		return "here"
 	}
-	if where := strings.TrimSpace(s.where(places)); where != "" && len(places) < len(s.compared) {
-		return where
-	}
-	return fmt.Sprintf("in %d of %d comparisons", len(places), len(s.compared))
+	return strings.TrimSpace(s.where(places))
 }
 
 func upper(sentence string) string { return strings.ToUpper(sentence[:1]) + sentence[1:] }
@@ -345,7 +342,10 @@ func (f Facet) conditions(inside, all []int) []condition {
 	if len(names) == 0 || len(names) > mostPlaces {
 		return nil
 	}
-	often.words = "for " + f.Name + " " + listed(names)
+	often.words = "for " + f.Name + " " + names[0]
+	if len(names) > 1 {
+		often.words = "for " + f.plural + " " + listed(names)
+	}
 	if f.axis == study.AxisNetwork {
 		often.words = "on " + listed(names)
 	}
@@ -368,12 +368,12 @@ func (s sayer) named(p Place) string {
 	var words []string
 	for i, f := range s.Facets {
 		word := f.say(p.At[i])
-		if f.Number {
+		if f.axis != study.AxisNetwork && f.axis != study.AxisSite || f.Number {
 			word = f.Name + " " + word
 		}
 		words = append(words, word)
 	}
-	return strings.Join(words, " at ")
+	return strings.Join(words, " with ")
 }
 
 // elsewise says by which other metrics other labels are best.
