@@ -49,7 +49,7 @@ type Facet struct {
 // Place holds cells that differ in nothing but what is compared.
 type Place struct {
 	At        []int       `json:"at"`        // for each facet, the index of its value
-	Cells     []int       `json:"cells"`     // for each label, the cell; -1 where there is none
+	Cells     []int       `json:"cells"`     // the cell of each label; -1 for a label without a cell
 	Standings []*Standing `json:"standings"` // for each metric; nil where no cell has a value
 }
 

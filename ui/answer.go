@@ -18,7 +18,7 @@ import (
 
 // Errors that say which status an answer has; their wrappers say the rest.
 var (
-	errNotFound = errors.New("there is none")
+	errNotFound = errors.New("not found")
 	errConflict = errors.New("it cannot be done now")
 	errGone     = errors.New("its artefacts were dropped")
 	errInput    = errors.New("the request is wrong")

@@ -140,7 +140,7 @@ func (c *control) end() {
 	}
 }
 
-// running describes the process that measures; nil if there is none.
+// running describes the process that measures; nil if no process does.
 func (c *control) running() (now *running, last *ended) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -67,7 +67,7 @@ func (s shop) spec() store.RunSpec {
 	return spec
 }
 
-// open opens the store for writing, and makes it if there is none.
+// open opens the store for writing, and makes it first if it is missing.
 func (s shop) open(t testing.TB) *store.Store {
 	t.Helper()
 	st, err := store.Open(s.dir, store.Create)

@@ -81,7 +81,7 @@ func (f *follower) run(ctx context.Context) {
 	}
 }
 
-// watch tells pages of changes until there is none left.
+// watch tells pages of changes until no page is left.
 func (f *follower) watch(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup

@@ -26,7 +26,7 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 		}
 		return string(e.text()), nil
 	})
-	if errors.Is(err, store.ErrNotStore) { // there is none yet
+	if errors.Is(err, store.ErrNotStore) { // nothing has been measured yet
 		e := newExposition()
 		e.add("wiretime_build", "", 1, s.Version)
 		e.add("wiretime_runs", "", 0)

@@ -102,7 +102,7 @@ func TestInitGivenUp(t *testing.T) {
 	}
 }
 
-// FuzzInit: a study has the words that were said, and no others, or there is none.
+// FuzzInit checks that init writes a study with exactly the answers that it was given, or writes nothing.
 func FuzzInit(f *testing.F) {
 	f.Add("gallery", "h2, h3", "lte", "virtual", "7")
 	f.Add("https://page.test/\"], x: [", "h2]\nseed: 3", "#", "live", "1 # 2")

@@ -137,7 +137,7 @@ func differenceOf(st *store.Store, a, b store.Load) (any, error) {
 	}{d.Sentence(nameA, nameB), d}, nil
 }
 
-// readPackets reads a load's capture; nil if there is none. A load on the live clock has packets of this machine's end alone, if any.
+// readPackets reads a load's capture. It returns nil if the load has no capture, or one of this machine's end alone, as on the live clock.
 func readPackets(l store.Load) (*capture.Packets, error) {
 	if l.Artefacts == "" || l.Cell.Clock() == study.ClockLive {
 		return nil, nil

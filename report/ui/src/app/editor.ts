@@ -22,7 +22,7 @@ matrix:
 
 interface Source {
   text: string;
-  tag: string; // of the file; empty if there is none
+  tag: string; // of the file; empty for a new file
   file: string; // under which it is saved
   saved: boolean;
   builtin?: string;
