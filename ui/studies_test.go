@@ -132,7 +132,7 @@ func TestWhatCannotBeStarted(t *testing.T) {
 		want  int
 	}{
 		`{}`: {"name a built-in study", 400}, `{"builtin": "first-look", "file": "good.yaml"}`: {"name a built-in study", 400},
-		`{"builtin": "first-lock"}`: {`did you mean "first-look"?`, 404}, `{"file": "none.yaml"}`: {"there is none", 404}, `{"file": "../x.yaml"}`: {"without a folder", 400},
+		`{"builtin": "first-lock"}`: {`did you mean "first-look"?`, 404}, `{"file": "none.yaml"}`: {"not found in folder", 404}, `{"file": "../x.yaml"}`: {"without a folder", 400},
 		`{"file": "bad.yaml"}`: {"has mistakes", 400}, `{"file": "good.yaml", "clock": "--store"}`: {"want one of", 400}, `{"file": "good.yaml", "keep": "x"}`: {"want one of", 400},
 		`{"file": "good.yaml"}`: {"no such file", 500}, // there is no program in this test
 	} {
