@@ -337,8 +337,9 @@ func (d *drawer) panelOf(c study.Cell) string {
 	name := ""
 	if i := slices.IndexFunc(d.numbers, func(n study.Number) bool { return n.ID == d.spec.Panels }); i >= 0 {
 		name = d.numbers[i].Say(c)
-	} else if d.spec.Panels != "" {
-		name = d.axes.say(c, study.Axis(d.spec.Panels))
+	}
+	if axis := study.Axis(d.spec.Panels); name == "" && d.axes.Workload.Has(axis) { // a value that is no number
+		name = d.axes.say(c, axis)
 	}
 	if _, known := d.panels[name]; !known {
 		d.panels[name] = len(d.figure.Panels)

@@ -100,6 +100,23 @@ func TestFigureIntervals(t *testing.T) {
 	}
 }
 
+// TestFigurePanelsOfNames: an axis whose values are words has a panel for each of them.
+func TestFigurePanelsOfNames(t *testing.T) {
+	var results []store.Result
+	for i, visit := range []string{study.VisitCold, study.VisitResumed} {
+		r := pageOver("h2", 1000, 100*time.Millisecond, 0, map[study.Axis]string{study.AxisVisit: visit})
+		r.Values = map[string][]float64{"onload": {float64(300 - 100*i)}}
+		results = append(results, r)
+	}
+	f, err := Draw(results, onLoad, nil, 1, FigureSpec{Along: "rtt", Metric: "onload", Panels: "visit"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := shown(f), "onLoad ms RTT [cold visit] h2 100:300 [resumed visit] h2 100:200"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
 func TestFiguresThatAreRefused(t *testing.T) {
 	h2 := Choice{"protocol": {"h2"}}
 	for want, spec := range map[string]FigureSpec{
