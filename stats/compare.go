@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 )
@@ -111,24 +112,34 @@ func (b *Bootstrap) drawsOf(x, y int) []draw {
 	return draws
 }
 
+// mostDrawn is the size up to which a resample is drawn value by value. Of a larger one only the place of its median is drawn.
+const mostDrawn = 1000
+
 // resampler draws from a sample with replacement.
 type resampler struct {
+	size   int
 	counts []int32 // how often each value was drawn, the smallest first
 	random *rand.Rand
 }
 
 func newResampler(n int, random *rand.Rand) *resampler {
-	return &resampler{make([]int32, n), random}
+	r := &resampler{size: n, random: random}
+	if n <= mostDrawn {
+		r.counts = make([]int32, n)
+	}
+	return r
 }
 
-// draw draws a resample. The counts represent it in order, so it need not be sorted.
+// draw draws a resample.
 func (r *resampler) draw() middle {
-	n := len(r.counts)
-	clear(r.counts)
-	for range n {
-		r.counts[r.random.IntN(n)]++
+	if r.counts == nil {
+		return r.drawMiddle()
 	}
-	return middle{r.at((n - 1) / 2), r.at(n / 2)}
+	clear(r.counts)
+	for range r.size {
+		r.counts[r.random.IntN(r.size)]++
+	}
+	return middle{r.at((r.size - 1) / 2), r.at(r.size / 2)} // the counts are in order, so nothing need be sorted
 }
 
 // at returns which value of the sample is at a rank, from 0, of the resample.
@@ -138,4 +149,38 @@ func (r *resampler) at(rank int) int32 {
 		i++
 	}
 	return i
+}
+
+// drawMiddle draws where the median of a resample lies, as draw would, at a cost that does not grow with the sample. The k-th smallest
+// of n uniform numbers has a beta distribution with k and n+1-k, and the one after it is the smallest of n-k numbers
+// above it (David and Nagaraja, Order Statistics, 2003, sections 2.1 and 2.5).
+func (r *resampler) drawMiddle() middle {
+	n := r.size
+	k := (n + 1) / 2
+	below, above := gamma(r.random, k), gamma(r.random, n+1-k)
+	low := below / (below + above)
+	high := low
+	if n%2 == 0 {
+		high = 1 - (1-low)*math.Pow(r.random.Float64(), 1/float64(n-k))
+	}
+	place := func(u float64) int32 { return int32(min(u*float64(n), float64(n-1))) }
+	return middle{place(low), place(high)}
+}
+
+// gamma draws from a gamma distribution of that shape, at least 1, and scale 1 (Marsaglia and Tsang, A Simple Method for
+// Generating Gamma Variables, 2000).
+func gamma(random *rand.Rand, shape int) float64 {
+	d := float64(shape) - 1.0/3
+	c := 1 / math.Sqrt(9*d)
+	for {
+		x := random.NormFloat64()
+		v := 1 + c*x
+		if v <= 0 {
+			continue
+		}
+		v *= v * v
+		if math.Log(1-random.Float64()) < x*x/2+d*(1-v+math.Log(v)) {
+			return d * v
+		}
+	}
 }
