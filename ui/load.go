@@ -1,9 +1,7 @@
 package ui
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"net/http"
 	"slices"
@@ -192,9 +190,6 @@ func (s *Server) connections(r *http.Request) (any, error) {
 			return nil, fmt.Errorf("read the connections of load %s: it has no page: %w", id, errNotFound)
 		}
 		connections, err := s.Files.Connections(l)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read the connections of load %s: it left no capture: %w", id, errNotFound)
-		}
 		if err != nil {
 			return nil, err
 		}

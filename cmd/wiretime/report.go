@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"wiretime/capture"
+	"wiretime/critical"
+	"wiretime/flowcontrol"
 	"wiretime/media/record"
 	"wiretime/report"
 	"wiretime/store"
@@ -38,11 +40,35 @@ func reportCommand() *cobra.Command {
 
 // writeReport writes the report of a run to the file output.
 func writeReport(st *store.Store, run int64, output string) error {
-	data, err := report.Collect(st, run, report.Files{HAR: readHAR, Paths: criticalPaths, Stream: readStream, Connections: readConnections})
+	data, err := report.Collect(st, run, leftByLoads())
 	if err != nil {
 		return err
 	}
 	return report.Write(output, data)
+}
+
+// leftByLoads reads what loads left, for reports and the live page. What a load did not leave is missing there, and nothing else.
+func leftByLoads() report.Files {
+	return report.Files{
+		HAR: readHAR,
+		Paths: func(l store.Load, har *capture.HAR) ([]*critical.Path, error) {
+			paths, err := criticalPaths(l, har)
+			return paths, unlessMissing(err)
+		},
+		Stream: readStream,
+		Connections: func(l store.Load) ([]*flowcontrol.Connection, error) {
+			connections, err := readConnections(l)
+			return connections, unlessMissing(err)
+		},
+	}
+}
+
+// unlessMissing returns err unless it says that a file is not there.
+func unlessMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // readHAR reads a load's HAR. It returns nil if there is none, as for a load that cannot

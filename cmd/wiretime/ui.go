@@ -15,7 +15,6 @@ import (
 	"wiretime/capture"
 	"wiretime/difference"
 	"wiretime/lab"
-	"wiretime/report"
 	"wiretime/runner"
 	"wiretime/site"
 	"wiretime/store"
@@ -78,7 +77,7 @@ func serveUI(o uiOptions) error {
 	server := ui.New(ui.Config{
 		App:   app,
 		Store: o.store, Studies: o.studies, Version: runner.Version(), Token: token, Program: []string{program},
-		Files:   report.Files{HAR: readHAR, Paths: criticalPaths, Stream: readStream, Connections: readConnections},
+		Files:   leftByLoads(),
 		Packets: readPackets, Began: loadBegan, Return: comeBack,
 		Parse:      func(name string, text []byte) (*study.Study, error) { return parseStudy(name, text, library) },
 		Difference: differenceOf,

@@ -10,6 +10,7 @@ const mostTransfers = 24;
 
 /** connectionViews draws what held the senders of a load's connections, their windows and their frames. */
 export function connectionViews(page: LoadPage, all: Connections): HTMLElement[] {
+  if (all.connections.length === 0) return [el("p", { class: "facts" }, "No connection has packets of both ends.")];
   const cell = at(page.cells, 0);
   const transfers = all.connections.flatMap((c) => c.flows.map((f) => ({ c, f }))).sort((a, b) => b.f.octets - a.f.octets);
   const shown = transfers.slice(0, mostTransfers);
