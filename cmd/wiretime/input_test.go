@@ -71,6 +71,8 @@ func TestBadArguments(t *testing.T) {
 		{"site with a link out of it", []string{"site", "add", "linked"}, exitInput, []string{"secret.html"}},
 		{"store that is not there", []string{"results", "--store", "nowhere"}, exitStore, []string{"nowhere"}},
 		{"unknown flag", []string{"run", "--nosuch"}, exitInput, []string{"--nosuch"}},
+		{"flags that exclude each other", []string{"papers", "--json", "--markdown"}, exitInput, []string{"json", "markdown"}},
+		{"a flag that needs another", []string{"run", "first-look", "--schedule-slot", "1"}, exitInput, []string{"schedule-slot", "schedule-diary"}},
 		{"unknown network", []string{"networks", "cabel"}, exitInput, []string{"cable"}},
 		{"unknown export", []string{"export", "xml"}, exitInput, []string{"xml"}},
 		{"link with a bad rate", []string{"link", "--rate", "-5mbit", "--", "true"}, exitInput, []string{"--rate", "-5mbit"}},

@@ -73,6 +73,7 @@ func main() {
 	root := &cobra.Command{
 		Use: "wiretime", Short: "Measure how long web pages and streams take over every web protocol", Long: about,
 		SilenceUsage: true, SilenceErrors: true, Version: runner.Version(),
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return input(c.ValidateFlagGroups()) },
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
