@@ -301,7 +301,7 @@ func (s *Store) restore(load string) error {
 	if _, err := s.publish(load, false); err != nil {
 		return err
 	}
-	if _, err := s.db.Exec("UPDATE load SET artefacts = ? WHERE id = ?", filepath.ToSlash(filepath.Join(loadsName, load)), load); err != nil {
+	if err := s.update("UPDATE load SET artefacts = ? WHERE id = ?", filepath.ToSlash(filepath.Join(loadsName, load)), load); err != nil {
 		return errors.Join(err, os.RemoveAll(s.path(loadsName, load)))
 	}
 	return nil
@@ -313,8 +313,8 @@ func (s *Store) SetKeep(run int64, keep string) error {
 	if s.lock == nil {
 		return fmt.Errorf("change what run %d keeps: %w", run, ErrReadOnly)
 	}
-	if _, err := s.db.Exec("UPDATE run SET keep = ? WHERE id = ?", keep, run); err != nil {
-		return fmt.Errorf("change what run %d keeps: %w", run, explain(err))
+	if err := s.update("UPDATE run SET keep = ? WHERE id = ?", keep, run); err != nil {
+		return fmt.Errorf("change what run %d keeps: %w", run, err)
 	}
 	return nil
 }

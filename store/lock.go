@@ -48,6 +48,14 @@ func acquireLock(dir string) (*os.File, error) {
 	return f, nil
 }
 
+// announce tells those who watch the store's folder that what was committed can be read, by the lock file's time of access. (Its time of
+// modification says when the writer began.) SQLite's own files change earlier: it writes its log, waits for the disk, and only then shows the
+// commit, in shared memory, where no watcher sees it. If announce fails, watchers learn of the commit with the next one.
+func (s *Store) announce() {
+	times := []unix.Timespec{{Nsec: unix.UTIME_NOW}, {Nsec: unix.UTIME_OMIT}}
+	_ = unix.UtimesNanoAt(unix.AT_FDCWD, s.path(lockName), times, unix.AT_SYMLINK_NOFOLLOW)
+}
+
 // Writer returns the process that has the store in dir open for writing, 0 if there is none that this user may see. It
 // takes no lock, so it never stands in the way of a writer.
 func Writer(dir string) int {

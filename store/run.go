@@ -136,8 +136,8 @@ func (s *Store) FinishRun(run int64, at time.Time) error {
 	if r.Done < r.Planned {
 		return fmt.Errorf("finish run %d: %d of its %d loads remain", run, r.Planned-r.Done, r.Planned)
 	}
-	if _, err := s.db.Exec("UPDATE run SET finished = ? WHERE id = ?", at.UnixNano(), run); err != nil {
-		return fmt.Errorf("finish run %d: %w", run, explain(err))
+	if err := s.update("UPDATE run SET finished = ? WHERE id = ?", at.UnixNano(), run); err != nil {
+		return fmt.Errorf("finish run %d: %w", run, err)
 	}
 	return nil
 }
@@ -341,7 +341,19 @@ func (s *Store) transact(do func(*sql.Tx) error) error {
 		_ = tx.Rollback()
 		return explain(err)
 	}
-	return explain(tx.Commit())
+	if err := tx.Commit(); err != nil {
+		return explain(err)
+	}
+	s.announce()
+	return nil
+}
+
+// update runs one statement in a transaction.
+func (s *Store) update(statement string, args ...any) error {
+	return s.transact(func(tx *sql.Tx) error {
+		_, err := tx.Exec(statement, args...)
+		return err
+	})
 }
 
 // jsonText scans SQLite's text into raw JSON.

@@ -36,12 +36,12 @@ func (c *cache) of(name string, version int64) (encoded, bool) {
 }
 
 // keep adds an answer. When there are too many, all others go: what is asked for again is soon made again.
-func (c *cache) keep(name string, version int64, began time.Time, body encoded) {
+func (c *cache) keep(name string, version int64, work effort, body encoded) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.octets += len(body) - len(c.answers[name].body)
 	if c.answers == nil || c.octets > mostCached {
 		c.answers, c.octets = map[string]cached{}, len(body)
 	}
-	c.answers[name] = cached{version, time.Now(), time.Since(began), body}
+	c.answers[name] = cached{version, time.Now(), work.took(), body}
 }

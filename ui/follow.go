@@ -102,9 +102,9 @@ func (f *follower) watch(ctx context.Context) {
 			continue
 		case <-f.poked:
 		}
-		began := time.Now()
+		work := begin()
 		f.tell()
-		pause := time.NewTimer(max(quietTime, share*time.Since(began)))
+		pause := time.NewTimer(max(quietTime, share*work.took()))
 		select {
 		case <-ctx.Done():
 		case <-pause.C:

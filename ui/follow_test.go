@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -189,6 +190,33 @@ func TestFollowStudies(t *testing.T) {
 		t.Fatal(err)
 	}
 	change("a file that is gone", "old.yaml", false)
+}
+
+// TestWatchFoldersThatAppear: a folder that is made while the watcher looks for it is watched all the same.
+func TestWatchFoldersThatAppear(t *testing.T) {
+	top := t.TempDir()
+	for i := range 100 {
+		folder := filepath.Join(top, strconv.Itoa(i), "results", "store")
+		ctx, stop := context.WithTimeout(t.Context(), watchdog)
+		changed := make(chan struct{}, 1)
+		done := make(chan error, 1)
+		go func() { done <- watch(ctx, []string{folder}, func() { signal(changed) }) }()
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for round := range 8 { // the making of the folders is told in fewer
+			mustWrite(t, filepath.Join(folder, "file"), strconv.Itoa(round))
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				t.Fatalf("folder %d: a change in it is not told", i)
+			}
+		}
+		stop()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestTooManyPages: the server follows for so many pages, and for another one after one has gone.

@@ -28,7 +28,7 @@ func (s *Server) kept(name string, make func(*store.Store) (any, error)) (encode
 		if body, ok = s.answers.of(name, version); ok {
 			return nil
 		}
-		began := time.Now()
+		work := begin()
 		value, err := make(st)
 		if err != nil {
 			return err
@@ -36,7 +36,7 @@ func (s *Server) kept(name string, make func(*store.Store) (any, error)) (encode
 		if body, err = json.Marshal(value); err != nil {
 			return fmt.Errorf("encode the answer: %w", err)
 		}
-		s.answers.keep(name, version, began, body)
+		s.answers.keep(name, version, work, body)
 		return nil
 	})
 	return body, err

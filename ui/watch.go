@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watched are the changes of a folder that a follower wants to know of. What a writer of the store puts into SQLite's log comes as a
-// modification, the end of a writer as the closing of its lock file.
-const watched = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM
+// watched are the changes of a folder that a follower wants to know of. A commit to the store comes as a new time of access of its lock file, the
+// end of a writer as the closing of that file.
+const watched = unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_CLOSE_WRITE | unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM
 
 // watch calls changed whenever something changes directly in one of the folders, until ctx ends. Of a folder that is not there, it watches
 // the nearest one above it that is, until it appears. Between changes it does nothing.
@@ -30,7 +30,10 @@ func watch(ctx context.Context, folders []string, changed func()) error {
 	buffer := make([]byte, 16<<10)
 	for {
 		for _, folder := range folders {
-			if err := add(events, folder); err != nil {
+			switch err := add(events, folder); {
+			case ctx.Err() != nil:
+				return nil
+			case err != nil:
 				return err
 			}
 		}
@@ -54,18 +57,25 @@ func add(events *os.File, folder string) error {
 	if err != nil {
 		return err
 	}
-	for {
+	for at, missing := folder, ""; ; {
 		var failed error
-		if err := control.Control(func(fd uintptr) { _, failed = unix.InotifyAddWatch(int(fd), folder, watched|unix.IN_ONLYDIR) }); err != nil {
+		if err := control.Control(func(fd uintptr) { _, failed = unix.InotifyAddWatch(int(fd), at, watched|unix.IN_ONLYDIR) }); err != nil {
 			return err
 		}
-		switch above := filepath.Dir(folder); {
+		switch above := filepath.Dir(at); {
+		case failed == nil && isFolder(missing): // it appeared before the one above it was watched
+			at, missing = folder, ""
 		case failed == nil:
 			return nil
-		case !errors.Is(failed, fs.ErrNotExist) && !errors.Is(failed, unix.ENOTDIR) || above == folder:
-			return fmt.Errorf("watch folder %s: %w", strings.ToValidUTF8(folder, "?"), failed)
+		case !errors.Is(failed, fs.ErrNotExist) && !errors.Is(failed, unix.ENOTDIR) || above == at:
+			return fmt.Errorf("watch folder %s: %w", strings.ToValidUTF8(at, "?"), failed)
 		default:
-			folder = above
+			at, missing = above, at
 		}
 	}
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
