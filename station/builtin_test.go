@@ -99,8 +99,9 @@ func TestWhatBuiltinKeepsOfAVisit(t *testing.T) {
 				}
 				got.connections, got.resumed = len(over), l.Server[0].Resumed && !study.KeepsConnections(visit)
 				var found int
-				if got.opened, found = l.opening(t); got.opened > 0 && found > 0 {
-					t.Errorf("the capture holds %d connections from their beginning and %d that were there before", got.opened, found)
+				// A connection of the visit before may still be closing; no request goes over it.
+				if got.opened, found = l.opening(t); got.opened > 0 && found > 0 && got.opened < got.connections {
+					t.Errorf("the capture holds %d connections from their beginning and %d that were there before, for requests over %d", got.opened, found, got.connections)
 				}
 				if p.Name == "https/1.1" && visit == "resumed" && (len(again) < 2 || len(again) == len(over)) {
 					t.Errorf("%d of %d connections resumed a session, want some: there are two tickets, each to be used once", len(again), len(over))
