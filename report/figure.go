@@ -338,7 +338,7 @@ func (d *drawer) panelOf(c study.Cell) string {
 	if i := slices.IndexFunc(d.numbers, func(n study.Number) bool { return n.ID == d.spec.Panels }); i >= 0 {
 		name = d.numbers[i].Say(c)
 	}
-	if axis := study.Axis(d.spec.Panels); name == "" && d.axes.Workload.Has(axis) { // a value that is no number
+	if axis := study.Axis(d.spec.Panels); name == "" && d.axes.Workload.Has(axis) { // the value is a word
 		name = d.axes.say(c, axis)
 	}
 	if _, known := d.panels[name]; !known {

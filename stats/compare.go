@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // tail is the probability that an interval leaves out at each end.
@@ -157,30 +159,11 @@ func (r *resampler) at(rank int) int32 {
 func (r *resampler) drawMiddle() middle {
 	n := r.size
 	k := (n + 1) / 2
-	below, above := gamma(r.random, k), gamma(r.random, n+1-k)
-	low := below / (below + above)
+	low := distuv.Beta{Alpha: float64(k), Beta: float64(n + 1 - k), Src: r.random}.Rand()
 	high := low
 	if n%2 == 0 {
 		high = 1 - (1-low)*math.Pow(r.random.Float64(), 1/float64(n-k))
 	}
 	place := func(u float64) int32 { return int32(min(u*float64(n), float64(n-1))) }
 	return middle{place(low), place(high)}
-}
-
-// gamma draws from a gamma distribution of that shape, at least 1, and scale 1 (Marsaglia and Tsang, A Simple Method for
-// Generating Gamma Variables, 2000).
-func gamma(random *rand.Rand, shape int) float64 {
-	d := float64(shape) - 1.0/3
-	c := 1 / math.Sqrt(9*d)
-	for {
-		x := random.NormFloat64()
-		v := 1 + c*x
-		if v <= 0 {
-			continue
-		}
-		v *= v * v
-		if math.Log(1-random.Float64()) < x*x/2+d*(1-v+math.Log(v)) {
-			return d * v
-		}
-	}
 }

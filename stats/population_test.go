@@ -91,6 +91,6 @@ func TestThePopulationsIntervalCovers(t *testing.T) {
 		}
 	}
 	if wrong > families/10 {
-		t.Errorf("%d of %d families of comparisons found a difference where there is none, want about 1 in 20", wrong, families)
+		t.Errorf("%d of %d families of comparisons found a difference between samples of one distribution, want about 1 in 20", wrong, families)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// RankTest returns the two-sided p-value of the Wilcoxon–Mann–Whitney test: how often a division of all values into samples of
-// these sizes by chance alone has ranks as uneven as x and y have. If x and y come from one distribution, whatever it is, p is at
-// most p with a probability of at most p. Equal values share their mean rank. Up to 40 values p is exact, from the distribution
+// RankTest returns the two-sided p-value of the Wilcoxon–Mann–Whitney test: how often a random split of all values into
+// samples of these sizes has ranks at least as uneven as those of x and y. If x and y come from the same distribution, p is at most
+// 0.05 in at most 5 % of comparisons, and likewise for any other level. Equal values share their mean rank. Up to 40 values p is exact, from the distribution
 // of the sum of ranks over all divisions; with more it is that of the normal distribution, with the corrections for ties and for
 // continuity (Lehmann, Nonparametrics, 1975, sections 1.2 to 1.4). An empty sample gives 1.
 func RankTest(x, y []float64) float64 {

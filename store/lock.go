@@ -56,7 +56,7 @@ func (s *Store) announce() {
 	_ = unix.UtimesNanoAt(unix.AT_FDCWD, s.path(lockName), times, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// Writer returns the process that has the store in dir open for writing, 0 if there is none that this user may see. It
+// Writer returns the PID of the process that has the store in dir open for writing, or 0 if there is none or this user may not see it. It
 // takes no lock, so it never stands in the way of a writer.
 func Writer(dir string) int {
 	path := filepath.Join(dir, lockName)

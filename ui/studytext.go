@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// textIn returns a text at the top level of a study, such as its title; "" if there is none. It does not parse the study: that takes long
-// for all the built-in ones, and the study of a store may be a stranger's, whose parts (traces, for example) no list should open. A text of
+// textIn returns the value of a top-level key of a study, such as its title, or "" if it is missing. It does not parse the study: parsing
+// all the built-in studies takes long, and the study of a store may be a stranger's, whose parts (traces, for example) no list should open. A text of
 // several lines is indented.
 func textIn(study, key string) string {
 	var words []string
