@@ -69,7 +69,7 @@ function story(context: Context, page: LoadPage): HTMLElement[] {
   table.addEventListener("pointerleave", tooltip.hide);
   return [
     el("h2", {}, "Requests"),
-    el("p", { class: "caption" }, "Above the requests: the critical path, and what arrived from both ends over time. A line through a whole strip is a packet that the path dropped, a line through its lower half a segment of TCP that was sent again. Requests that onLoad waited for are bold."),
+    ...(extra.lanes?.length === 0 ? [] : [el("p", { class: "caption" }, "Above the requests: the critical path, and what arrived from both ends over time. A line through a whole strip is a packet that the path dropped, a line through its lower half a segment of TCP that was sent again. Requests that onLoad waited for are bold.")]),
     phaseLegend(), present.length === 0 ? el("div") : pathLegend(kinds, present),
     el("div", { class: "list" }, table),
     el("p", { class: "screen" }, el("a", { href: `/api/loads/${load.id}/requests.csv`, download: `${load.id}-requests.csv` }, "All requests as CSV")),
