@@ -46,9 +46,11 @@ func (c *collector) cells(st *store.Store, run int64, metrics []string) error {
 	}
 	c.data.Counts.WrongProtocol = broken[1]
 	c.data.Words, c.data.MediansOnly = []string{""}, true
-	failed, err := st.Reasons(run, store.Failed)
-	if err != nil {
-		return err
+	var failed []string
+	if c.data.Counts.Failed > 0 {
+		if failed, err = st.Reasons(run, store.Failed); err != nil {
+			return err
+		}
 	}
 	return c.compare(st, failed)
 }

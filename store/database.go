@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -52,9 +53,13 @@ func (s *Store) connect(options string, mode Mode) error {
 	}
 	// With one connection, writers of one process queue in Go instead of polling SQLite's
 	// lock.
-	db.SetMaxOpenConns(1)
-	s.db = db
-	if err := limitValues(db); err != nil {
+	s.db, s.readers = db, 1
+	if mode == Read {
+		s.readers = min(runtime.GOMAXPROCS(0), mostReaders)
+	}
+	db.SetMaxOpenConns(s.readers)
+	db.SetMaxIdleConns(s.readers)
+	if err := limitValues(db, s.readers); err != nil {
 		_ = db.Close()
 		return err
 	}
@@ -68,14 +73,26 @@ func (s *Store) connect(options string, mode Mode) error {
 // largestValue is how many octets a text, or a whole row, may have: 250 times the longest study.
 const largestValue = 16 << 20
 
-// limitValues keeps the database's one connection from reading, or computing, larger values.
-func limitValues(db *sql.DB) error {
-	c, err := db.Conn(context.Background())
-	if err != nil {
-		return err
+// mostReaders is how many connections read a database at once.
+const mostReaders = 4
+
+// limitValues keeps the database's connections from reading, or computing, larger values.
+func limitValues(db *sql.DB, connections int) (err error) {
+	var all []*sql.Conn
+	for range connections {
+		c, failed := db.Conn(context.Background())
+		if failed != nil {
+			err = errors.Join(err, failed)
+			break
+		}
+		all = append(all, c)
+		_, failed = sqlite.Limit(c, sqlite3.SQLITE_LIMIT_LENGTH, largestValue)
+		err = errors.Join(err, failed)
 	}
-	_, err = sqlite.Limit(c, sqlite3.SQLITE_LIMIT_LENGTH, largestValue)
-	return errors.Join(err, c.Close())
+	for _, c := range all {
+		err = errors.Join(err, c.Close())
+	}
+	return err
 }
 
 func (s *Store) checkDatabase(mode Mode) error {

@@ -4,7 +4,10 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"wiretime/study"
 )
@@ -55,6 +58,18 @@ func (r *Result) add(metric string, value float64, repeat int) {
 	}
 }
 
+// append adds what later loads of the same cell came to.
+func (r *Result) append(later Result) {
+	for metric, values := range later.Values {
+		r.Values[metric] = append(r.Values[metric], values...)
+		if r.Repeats != nil {
+			r.Repeats[metric] = append(r.Repeats[metric], later.Repeats[metric]...)
+		}
+	}
+	r.Valid, r.Invalid, r.Failed, r.Unsupported = r.Valid+later.Valid, r.Invalid+later.Invalid, r.Failed+later.Failed, r.Unsupported+later.Unsupported
+	r.Planned, r.Pending = r.Planned+later.Planned, r.Pending+later.Pending
+}
+
 // mostColumns is how many metrics Results looks up one by one. With very many, whole loads are cheaper.
 const mostColumns = 32
 
@@ -65,9 +80,51 @@ func (s *Store) Results(run int64, metrics ...string) ([]Result, error) {
 		results, _, err := s.ResultsAndLoads(run)
 		return results, err
 	}
-	results, byCell, err := s.empty(run)
+	r, err := s.Run(run)
 	if err != nil {
 		return nil, err
+	}
+	results, err := s.results(run, r.Planned, metrics)
+	if err != nil {
+		return nil, fmt.Errorf("results of run %d: %w", run, err)
+	}
+	return results, nil
+}
+
+// results reads the results of a run of so many planned loads, with all connections at once.
+func (s *Store) results(run int64, planned int, metrics []string) ([]Result, error) {
+	cells, err := s.cells(run)
+	if err != nil {
+		return nil, err
+	}
+	results, parts := empty(cells), make([][]Result, max(1, min(s.readers, planned/batch)))
+	var group errgroup.Group
+	for i := range parts {
+		first, last := i*planned/len(parts), (i+1)*planned/len(parts)-1
+		if i == len(parts)-1 {
+			last = math.MaxInt
+		}
+		group.Go(func() (err error) {
+			parts[i], err = s.resultsOf(run, cells, first, last, metrics)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for _, part := range parts {
+		for i := range results {
+			results[i].append(part[i])
+		}
+	}
+	return results, nil
+}
+
+// resultsOf returns the results of the loads from the first to the last of some places in the plan.
+func (s *Store) resultsOf(run int64, cells map[int64]study.Cell, first, last int, metrics []string) ([]Result, error) {
+	results, byCell := empty(cells), make(map[int64]*Result, len(cells))
+	for i, id := range slices.Sorted(maps.Keys(cells)) {
+		byCell[id] = &results[i]
 	}
 	// A row for each attempt, with a column for each metric, costs half of what a row for each value does.
 	columns, args := "p.idx, p.cell, p.state, l.validity, p.repeat", []any{}
@@ -76,8 +133,8 @@ func (s *Store) Results(run int64, metrics ...string) ([]Result, error) {
 		args = append(args, m)
 	}
 	row := newAnyRow(5 + len(metrics))
-	var last any
-	err = each(s, func(rows *sql.Rows) error {
+	var at any
+	err := each(s, func(rows *sql.Rows) error {
 		if err := rows.Scan(row.places...); err != nil {
 			return err
 		}
@@ -88,8 +145,8 @@ func (s *Store) Results(run int64, metrics ...string) ([]Result, error) {
 			_, err := cellOf(nil, cell)
 			return err
 		}
-		if idx != last {
-			last = idx
+		if idx != at {
+			at = idx
 			r.plan(state)
 		}
 		validity, _ := row.values[3].(string)
@@ -104,11 +161,9 @@ func (s *Store) Results(run int64, metrics ...string) ([]Result, error) {
 			}
 		}
 		return nil
-	}, "SELECT "+columns+" FROM planned p LEFT JOIN load l ON l.planned = p.id WHERE p.run = ? ORDER BY p.idx, l.attempt", append(args, run)...)
-	if err != nil {
-		return nil, fmt.Errorf("results of run %d: %w", run, err)
-	}
-	return results, nil
+	}, "SELECT "+columns+" FROM planned p LEFT JOIN load l ON l.planned = p.id WHERE p.run = ? AND p.idx BETWEEN ? AND ? ORDER BY p.idx, l.attempt",
+		append(args, run, first, last)...)
+	return results, err
 }
 
 // ResultsAndLoads returns what Results returns for all metrics, and what Loads returns.
@@ -137,17 +192,9 @@ func (s *Store) ResultsAndLoads(run int64) ([]Result, []Load, error) {
 	return results, loads, nil
 }
 
-// empty returns a result for each cell of a run that counts nothing, in the order of the study and by the cells' row IDs.
-func (s *Store) empty(run int64) ([]Result, map[int64]*Result, error) {
-	if _, err := s.Run(run); err != nil {
-		return nil, nil, err
-	}
-	cells, err := s.cells(run)
-	if err != nil {
-		return nil, nil, fmt.Errorf("results of run %d: %w", run, err)
-	}
-	results, byCell := make([]Result, len(cells)), make(map[int64]*Result, len(cells))
-	sessions := false
+// empty returns results that count nothing: one for each cell, in the order of the study, which is that of the cells' row IDs.
+func empty(cells map[int64]study.Cell) []Result {
+	results, sessions := make([]Result, len(cells)), false
 	for _, c := range cells {
 		sessions = sessions || c.Load() > 1
 	}
@@ -156,9 +203,8 @@ func (s *Store) empty(run int64) ([]Result, map[int64]*Result, error) {
 		if sessions {
 			results[i].Repeats = map[string][]int{}
 		}
-		byCell[id] = &results[i]
 	}
-	return results, byCell, nil
+	return results
 }
 
 // Faults says which loads of a run could not be measured, and how many used a wrong protocol.

@@ -62,6 +62,7 @@ type Store struct {
 	lock *os.File // nil in mode Read
 
 	compressor artefact.Compressor
+	readers    int // connections to the database
 
 	// version is the database's schema, which may be older than SchemaVersion in
 	// mode Read.
