@@ -20,6 +20,7 @@ const (
 	costHosts  = "a change of the page: its references, and where its files lie"
 	costPlaces = "servers in more places: another contract with a CDN"
 	costFewer  = "servers in fewer places"
+	costEqual  = "as HTTP/3, with a server that gives all responses an equal turn"
 	costEarly  = "a setting of the server or the CDN, and an application that refuses early data where a request changes something"
 )
 
@@ -79,6 +80,8 @@ func changes(q *Question, page *site.Site) ([]Change, error) {
 	all = append(all,
 		Change{Name: "tls-1.2", Title: "TLS 1.2", Cost: costServer, kind: "tls", loses: true,
 			fits: func(s setup) bool { return s.overTCP() && s.protocol != "http/1.1" }, make: func(s *setup) { s.tls = study.TLS12 }},
+		Change{Name: "h3-equal-turns", Title: "HTTP/3 from a server that ignores priorities", Cost: costEqual, kind: protocolKind, loses: true,
+			make: func(s *setup) { s.protocol, s.without = "h3", study.WithoutPriorities }},
 		Change{Name: "nearer", Title: fmt.Sprintf("servers %v ms nearer", ms(q.Distance)), Cost: costPlaces, kind: "distance", make: func(s *setup) { s.distance = -q.Distance }},
 		Change{Name: "farther", Title: fmt.Sprintf("servers %v ms farther", ms(q.Distance)), Cost: costFewer, kind: "distance", loses: true, make: func(s *setup) { s.distance = q.Distance }},
 	)

@@ -58,7 +58,7 @@ func (q *Question) networks() []network.Share {
 
 // setup is a way to serve the page: what a cell has besides its network and its loader.
 type setup struct {
-	protocol, congestion, initcwnd, visit, hint, tls string
+	protocol, congestion, initcwnd, visit, hint, tls, without string
 
 	changes  []string      // of the site, in the order of site.Changes
 	distance time.Duration // added to the round trip; below 0: taken from it
@@ -69,7 +69,7 @@ func (q *Question) today() setup {
 	usual := func(a study.Axis) string { return study.Pages().Info(a).Usual }
 	return setup{
 		protocol: q.Protocol, congestion: usual(study.AxisCongestion), initcwnd: usual(study.AxisInitCwnd), visit: usual(study.AxisVisit),
-		hint: usual(study.AxisHint), tls: usual(study.AxisTLS),
+		hint: usual(study.AxisHint), tls: usual(study.AxisTLS), without: usual(study.AxisWithout),
 	}
 }
 
@@ -93,7 +93,7 @@ func (s setup) network(name string) string {
 // axes are those on which the cells of an advisor's studies differ.
 var axes = []study.Axis{
 	study.AxisSite, study.AxisProtocol, study.AxisNetwork, study.AxisLoader, study.AxisCongestion, study.AxisInitCwnd, study.AxisVisit,
-	study.AxisHint, study.AxisTLS,
+	study.AxisHint, study.AxisTLS, study.AxisWithout,
 }
 
 // values returns the values of the setup's cell on the axes.
@@ -101,7 +101,7 @@ func (s setup) values(q *Question, loader, network string) map[study.Axis]string
 	return map[study.Axis]string{
 		study.AxisSite: s.site(q.Site), study.AxisProtocol: s.protocol, study.AxisNetwork: s.network(network), study.AxisLoader: loader,
 		study.AxisCongestion: s.congestion, study.AxisInitCwnd: s.initcwnd, study.AxisVisit: s.visit, study.AxisHint: s.hint,
-		study.AxisTLS: s.tls,
+		study.AxisTLS: s.tls, study.AxisWithout: s.without,
 	}
 }
 

@@ -160,7 +160,7 @@ func (s *Station) openBuiltin(load pageload.Load, terms pageload.Terms) (pageloa
 		}
 	}
 	return s.builtin.Open(builtin.Config{
-		Protocol: terms.Protocol, Strategy: strategy, TLS12: terms.TLS12, PlainHeaders: terms.PlainHeaders, EarlyData: terms.Warm.EarlyData, Fallback: load.Fallback, Recorded: recorded, Steps: steps, CPU: cpu,
+		Protocol: terms.Protocol, Strategy: strategy, TLS12: terms.TLS12, PlainHeaders: terms.PlainHeaders, EqualTurns: terms.EqualTurns, EarlyData: terms.Warm.EarlyData, Fallback: load.Fallback, Recorded: recorded, Steps: steps, CPU: cpu,
 		Windows: terms.ClientWindow, NoteWindows: noted(load),
 	})
 }

@@ -85,11 +85,11 @@ const (
 // TLSVersions returns the versions of TLS that a study may name.
 func TLSVersions() []string { return []string{TLS13, TLS12} }
 
-// What a protocol does without. Only SPDY and Wiretime's own ends can.
+// What a protocol does without. Only Wiretime's own ends can.
 const (
 	WithoutNothing     = "nothing"
-	WithoutCompression = "header-compression" // both ends send their headers uncompressed, as Chromium's SPDY did from 2012 on
-	WithoutPriorities  = "priorities"         // the server gives all responses an equal turn, whatever the client asks for
+	WithoutCompression = "header-compression" // over SPDY, both ends send their headers uncompressed, as Chromium's did from 2012 on
+	WithoutPriorities  = "priorities"         // over SPDY and HTTP/3, the server gives all responses an equal turn
 )
 
 // Withouts returns what a study may have a protocol do without.

@@ -156,6 +156,19 @@ func TestAdviceOnPagesOfKnownAnswer(t *testing.T) {
 	}
 }
 
+// TestAdviceOnPriorities asks about a page whose style sheets compete with its images: how soon they come depends on whether the server
+// obeys priorities.
+func TestAdviceOnPriorities(t *testing.T) {
+	u := self(t)
+	u.addKernel(t)
+	u.makeStyles(t)
+	a, _ := asked(t, u, "styles", "--population", "lte: 1", "--quick")
+	gain, verdict := gains(a)
+	if verdict["h3"] != advise.Helps || verdict["h3-equal-turns"] == "" || gain["h3-equal-turns"] > gain["h3"]-0.05 {
+		t.Errorf("HTTP/3 saves %.3f (%s), and without priorities %.3f (%s)", gain["h3"], verdict["h3"], gain["h3-equal-turns"], verdict["h3-equal-turns"])
+	}
+}
+
 // interruptAdvice stops an advice in good order when it has reported its first load.
 func interruptAdvice(t *testing.T, u user, args []string) {
 	t.Helper()

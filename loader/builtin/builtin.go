@@ -55,6 +55,8 @@ type Config struct {
 	TLS12 bool
 	// PlainHeaders sends the headers of requests over SPDY uncompressed.
 	PlainHeaders bool
+	// EqualTurns has requests state no priorities in the field of RFC 9218.
+	EqualTurns bool
 	// EarlyData makes HTTP/3 send requests in the first flight of a connection to
 	// an origin it already knows (RFC 9001 section 4.6).
 	EarlyData bool

@@ -76,7 +76,7 @@ var priorities = map[page.Priority]session.Priority{
 func (f *fetch) send() {
 	t := f.tab
 	spoken := t.visit.config.Protocol.Spoken
-	r := &http.Request{Method: cmp.Or(f.request.Method, http.MethodGet), URL: f.url, Host: f.url.Host, Header: f.fields(spoken == "h2" || spoken == "h3"),
+	r := &http.Request{Method: cmp.Or(f.request.Method, http.MethodGet), URL: f.url, Host: f.url.Host, Header: f.fields((spoken == "h2" || spoken == "h3") && !f.tab.visit.config.EqualTurns),
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	if !f.anonymous() {
 		if field := t.visit.cookies.field(f.url, f.crossSite()); field != "" {

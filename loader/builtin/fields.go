@@ -40,9 +40,9 @@ func destinationOf(kind page.Kind) destination {
 	return destination{"*/*", "empty", "cors"}
 }
 
-// fields returns the header fields that Chromium sends with a request. Without
-// TLS, Accept-Encoding offers only what middleboxes have always known.
-func (f *fetch) fields(multiplexed bool) http.Header {
+// fields returns the header fields that Chromium sends with a request, over HTTP/2 and HTTP/3
+// with its priority. Without TLS, Accept-Encoding offers only what middleboxes have always known.
+func (f *fetch) fields(prioritised bool) http.Header {
 	d := destinationOf(f.request.Kind)
 	h := http.Header{}
 	h.Set("User-Agent", userAgent)
@@ -74,7 +74,7 @@ func (f *fetch) fields(multiplexed bool) http.Header {
 	} else {
 		h.Set("Sec-Fetch-Site", relation(from, f.url))
 	}
-	if multiplexed {
+	if prioritised {
 		if field := priorityField(f.request.Priority, f.request.Incremental); field != "" {
 			h.Set("Priority", field)
 		}

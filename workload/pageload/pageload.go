@@ -72,7 +72,8 @@ type Terms struct {
 	// carried out first, over the same path.
 	Warm  capture.Warm
 	TLS12 bool // the server speaks TLS 1.2 instead of 1.3
-	// PlainHeaders has both ends send SPDY's headers uncompressed, EqualTurns the server ignore the client's priorities.
+	// PlainHeaders has both ends send SPDY's headers uncompressed. EqualTurns has the server give all responses an equal
+	// turn: over SPDY it ignores the client's priorities; over HTTP/3 the client states none.
 	PlainHeaders, EqualTurns bool
 	// ClientWindow and ServerWindow are nil for the stack's default.
 	ClientWindow, ServerWindow *window.Receiver

@@ -92,7 +92,7 @@ func (r *loading) serve(ctx context.Context, hosts map[string]netip.Addr) (origi
 		Fallback:     r.Fallback,
 		TLS12:        r.terms.TLS12,
 		PlainHeaders: r.terms.PlainHeaders,
-		EqualTurns:   r.terms.EqualTurns,
+		EqualTurns:   r.terms.EqualTurns && r.terms.Protocol.Name != "h3", // quic-go cannot ignore priorities
 		Windows:      r.terms.ServerWindow,
 	})
 	return ownServer{own}, err

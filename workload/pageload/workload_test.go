@@ -154,7 +154,12 @@ func TestWithout(t *testing.T) {
 		{"spdy/3", server.Own, Fetch, study.WithoutPriorities, "the loader fetch asks for none"},
 		{"spdy/3.1", "netty", Builtin, study.WithoutPriorities, "the server netty cannot be told to"},
 		{"h2", server.Own, Builtin, study.WithoutCompression, "over h2: only SPDY can be told to"},
-		{"https/1.1", server.Own, Builtin, study.WithoutPriorities, "over https/1.1: only SPDY can be told to"},
+		{"h2", server.Own, Builtin, study.WithoutPriorities, "an equal turn in any case"},
+		{"h3", server.Own, Builtin, study.WithoutPriorities, ""},
+		{"h3", server.Own, Builtin, study.WithoutCompression, "over h3: only SPDY can be told to"},
+		{"h3", server.Own, "chromium", study.WithoutPriorities, "the loader chromium states them"},
+		{"h3", server.Own, Fetch, study.WithoutPriorities, "the loader fetch asks for none"},
+		{"https/1.1", server.Own, Builtin, study.WithoutPriorities, "over https/1.1: it has none"},
 	} {
 		j := bind(t, workload.Setting{}, flags(t), map[study.Axis]string{study.AxisProtocol: c.protocol, study.AxisLoader: c.loader, study.AxisServer: c.server, study.AxisWithout: c.without})
 		if (j.Unsupported == "") != (c.why == "") || !strings.Contains(j.Unsupported, c.why) {
