@@ -5,7 +5,7 @@
 # make chaos  runs studies and kills, stops and starves their processes at random for DURATION (1h), then checks that
 #             nothing was lost or left; KILLS=1000 kills processes of runs on the virtual clock that often instead;
 #             JUMPS=1 also sets the machine's clock wrong now and then, for up to 3 s (needs root)
-# make lighthouse has Lighthouse judge the accessibility of the report
+# make lighthouse has Lighthouse judge the accessibility of the report and of the pages of wiretime ui
 # make studies measures the studies that README.md and docs show, and writes their tables and pictures;
 #             STUDY=NAME does so for one of them, STUDY=-list lists them. It can be interrupted, and goes on
 # make ui-pictures takes the pictures of docs/ui.md
@@ -131,7 +131,8 @@ studies: $(SETUP)
 	go run ./cmd/studies $(STUDY)
 	$(if $(filter-out first-look,$(STUDY)),,scripts/readme-table)
 
-lighthouse: $(UI)
+lighthouse: $(SETUP)
+	@$(SETUP) $(SETUP_FLAGS) virtual
 	scripts/lighthouse
 
 lint: $(LINT) $(UI)
