@@ -17,6 +17,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/capture/capturetest"
+	"wiretime/flowcontrol"
 	"wiretime/network"
 	"wiretime/report"
 	"wiretime/store"
@@ -201,7 +202,7 @@ func serve(t testing.TB, dir, studies string) *live {
 	s := New(Config{
 		Store: dir, Studies: studies, Version: "test", Token: token, Program: []string{"/nonexistent/wiretime"},
 		App:     fstest.MapFS{"index.html": {Data: []byte("<!doctype html><title>page</title>")}, "app.js": {Data: []byte("0")}},
-		Files:   report.Files{HAR: readHAR},
+		Files:   report.Files{HAR: readHAR, Connections: func(store.Load) ([]*flowcontrol.Connection, error) { return nil, nil }},
 		Packets: readPackets,
 		Began: func(l store.Load) (time.Time, error) {
 			har, err := readHAR(l)
