@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -73,7 +75,7 @@ func main() {
 	root := &cobra.Command{
 		Use: "wiretime", Short: "Measure how long web pages and streams take over every web protocol", Long: about,
 		SilenceUsage: true, SilenceErrors: true, Version: runner.Version(),
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return input(c.ValidateFlagGroups()) },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return flagGroups(c) },
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -121,6 +123,26 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 		return interrupt.First(ctx)
 	}
 	return interrupt.Context(ctx, "wiretime")
+}
+
+// sets finds the flags in cobra's sentences about groups of flags.
+var sets = regexp.MustCompile(`; (missing )?\[([^\]]*)\]( were all set)?$`)
+
+// flagGroups is cobra's check of flags that need or exclude each other, in plain words.
+func flagGroups(c *cobra.Command) error {
+	err := c.ValidateFlagGroups()
+	if err == nil {
+		return nil
+	}
+	found := sets.FindStringSubmatch(err.Error())
+	if found == nil {
+		return input(err)
+	}
+	flags := "--" + strings.Join(strings.Fields(found[2]), " and --")
+	if found[1] != "" {
+		return input(fmt.Errorf("%s is missing: the other flags need it; see '%s --help'", flags, c.CommandPath()))
+	}
+	return input(fmt.Errorf("%s exclude each other: use only one of them; see '%s --help'", flags, c.CommandPath()))
 }
 
 // arguments is cobra's check of their number, as an error in the input.
