@@ -65,6 +65,7 @@ func (s shop) spec() store.RunSpec {
 	}
 	spec.Claims = []store.Claim{{Text: "=h2 is faster", Statistic: study.Median, Ratio: "below 1", High: 1, Open: true,
 		Pairs: []store.ClaimPair{{Metric: "onload", Cell: spec.Cells[0].Key(), ToMetric: "onload", ToCell: spec.Cells[1].Key()}}}}
+	spec.Published = []store.Figure{{Table: 1, Row: 1, Column: 1, Source: "=Table 1", Metric: "onload", Statistic: study.Median, Unit: "s", RowLabel: "lte", ColumnLabel: "h2", Cell: spec.Cells[0].Key(), Printed: "0.1", Value: 100}}
 	return spec
 }
 

@@ -205,7 +205,7 @@ func TestTables(t *testing.T) {
 		"/api/runs/1/cells.csv?metrics=requests": 1 + 4*3,
 		"/api/runs/1/ratios.csv?metric=plt":      1 + 2,
 		"/api/runs/1/claims.csv":                 1 + 1,
-		"/api/runs/1/printed.csv":                1,
+		"/api/runs/1/printed.csv":                1 + 1,
 		"/api/runs/1/cells/0/csv":                1 + 8,
 		"/api/runs/1/loads.csv":                  1 + 28*len(testMetrics) + 4,
 		"/api/loads/r1-0000-a1/requests.csv":     1 + 2,
