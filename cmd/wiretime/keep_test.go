@@ -236,7 +236,9 @@ func TestCountedLoadsAreReproduced(t *testing.T) {
 	if n := strings.Count(r.out, "the same in every metric and every byte"); n != 2 {
 		t.Errorf("%d loads came out the same when run again, want 2:\n%s", n, r.out)
 	}
-	u.runs(t, 0, "reproduce", "r1-0004-a1", "--store", "kept")
+	if shown := u.onTerminal(t, "reproduce", "r1-0004-a1", "--store", "kept"); !strings.Contains(shown, "/5]  loads carried out again") || strings.Contains(shown, "carried out\r\n") {
+		t.Errorf("on a terminal: %q", shown)
+	}
 	if r := u.runs(t, exitInput, "run", file, "--store", "none", "--count", "--keep", "none"); !strings.Contains(r.errors, "add --keep all") {
 		t.Error(r.errors)
 	}

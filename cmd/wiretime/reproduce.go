@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -151,11 +152,11 @@ func compareLoads(ctx context.Context, o reproduceOptions, run store.Run, s *stu
 		return err
 	}
 	differing := 0
+	var shown repeating
+	shown.watch = stderr.Watch(shown.line)
 	err = runner.Reproduce(ctx, runner.Config{
 		Store: st, Run: run.ID, Seed: s.Seed, Options: s.Options, Sites: sites, Browsers: w.browsers, Servers: runner.Templates(s), Kernel: w.kernel,
-	}, loads, func(done, all int) {
-		fmt.Fprintf(stderr, "[%*d/%d] carried out\n", len(fmt.Sprint(all)), done, all)
-	}, func(r runner.Repetition) error {
+	}, loads, shown.carriedOut, func(r runner.Repetition) error {
 		if !r.Same() {
 			differing++
 		}
@@ -164,6 +165,7 @@ func compareLoads(ctx context.Context, o reproduceOptions, run store.Run, s *stu
 		}
 		return placeArtefacts(o, st, r)
 	})
+	shown.end()
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted while loads were carried out again; those that were compared are done%w", errInterrupted)
 	}
@@ -171,6 +173,38 @@ func compareLoads(ctx context.Context, o reproduceOptions, run store.Run, s *stu
 		err = fmt.Errorf("%d of %d loads came out differently", differing, len(loads))
 	}
 	return err
+}
+
+// repeating shows how many loads have been carried out again: on a terminal in one line that changes, elsewhere in a line for each.
+type repeating struct {
+	watch *terminal.Watch // nil: a line for each load
+
+	mu        sync.Mutex // of what follows
+	done, all int
+}
+
+func (p *repeating) line(int) terminal.Text {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return terminal.Text{{Style: terminal.Bold, Words: fmt.Sprintf("[%*d/%d]", len(fmt.Sprint(p.all)), p.done, p.all)}, {Words: "  loads carried out again"}}
+}
+
+func (p *repeating) carriedOut(done, all int) {
+	p.mu.Lock()
+	p.done, p.all = done, all
+	p.mu.Unlock()
+	if p.watch != nil {
+		p.watch.Update()
+		return
+	}
+	fmt.Fprintf(stderr, "[%*d/%d] carried out\n", len(fmt.Sprint(all)), done, all)
+}
+
+// end takes the line away.
+func (p *repeating) end() {
+	if p.watch != nil {
+		p.watch.End()
+	}
 }
 
 // checkPrograms makes sure that the programs are those that made the loads.
