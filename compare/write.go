@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"wiretime/english"
 	"wiretime/terminal"
 )
 
@@ -59,7 +60,7 @@ func (c *Comparison) writeRest(w io.Writer, bullet string) {
 }
 
 func (a About) say() string {
-	return fmt.Sprintf("%s (study %s, run %d of %s, %d cells)", a.Name, a.Study, a.Run, a.Store, a.Cells)
+	return fmt.Sprintf("%s (study %s, run %d of %s, %s)", a.Name, a.Study, a.Run, a.Store, english.Count(a.Cells, "cell"))
 }
 
 func (p Pair) count() string {

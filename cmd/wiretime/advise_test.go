@@ -82,7 +82,7 @@ func blockedFont(t *testing.T) *site.Site {
 }
 
 // asked is the advice on a site.
-func asked(t *testing.T, u user, args ...string) (a advise.Advice, stderr string) {
+func asked(t *testing.T, u user, args ...string) (a advise.Advice) {
 	t.Helper()
 	r := u.run(t, append([]string{"advise", "--json"}, args...)...)
 	if r.code != 0 {
@@ -91,7 +91,7 @@ func asked(t *testing.T, u user, args ...string) (a advise.Advice, stderr string
 	if err := json.Unmarshal([]byte(r.out), &a); err != nil {
 		t.Fatal(err)
 	}
-	return a, r.errors
+	return a
 }
 
 // gains returns the gain of each change by its name, and the verdict.
@@ -131,7 +131,7 @@ func TestAdviceOnPagesOfKnownAnswer(t *testing.T) {
 		{"font", []string{"--metric", "plt"}, []string{"preload-fonts"}, 0.2, []string{"https/1.1", "h3", "initcwnd-32", "bbr", "preload", "early-hints", "tls-1.2", "farther"}},
 	} {
 		kept := strings.ReplaceAll(c.page, "@", "-")
-		a, _ := asked(t, u, slices.Concat([]string{c.page, "--store", kept, "-o", kept + ".html"}, c.flags, flags)...)
+		a := asked(t, u, slices.Concat([]string{c.page, "--store", kept, "-o", kept + ".html"}, c.flags, flags)...)
 		cold := slices.DeleteFunc(slices.Clone(a.Options), func(o advise.Option) bool { return o.Repeat })
 		best := cold[0]
 		if !slices.Contains(c.best, best.Name) || best.Effect.Verdict != advise.Helps || best.Effect.Low < c.least || best.Effect.Better != 1 {
@@ -162,7 +162,7 @@ func TestAdviceOnPriorities(t *testing.T) {
 	u := self(t)
 	u.addKernel(t)
 	u.makeStyles(t)
-	a, _ := asked(t, u, "styles", "--population", "lte: 1", "--quick")
+	a := asked(t, u, "styles", "--population", "lte: 1", "--quick")
 	gain, verdict := gains(a)
 	if verdict["h3"] != advise.Helps || verdict["h3-equal-turns"] == "" || gain["h3-equal-turns"] > gain["h3"]-0.05 {
 		t.Errorf("HTTP/3 saves %.3f (%s), and without priorities %.3f (%s)", gain["h3"], verdict["h3"], gain["h3-equal-turns"], verdict["h3-equal-turns"])

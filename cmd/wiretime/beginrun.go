@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"wiretime/english"
 	"wiretime/runner"
 	"wiretime/site"
 	"wiretime/store"
@@ -84,7 +85,7 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 	addPaper(&spec, s, cells)
 	id, err := st.BeginRun(spec)
 	if err == nil {
-		fmt.Fprintf(stderr, "Run %d of study %s: %d loads of %d cells, kept in %s.\n", id, s.Name, len(spec.Plan), len(spec.Cells), st.Dir())
+		fmt.Fprintf(stderr, "Run %d of study %s: %s of %s, kept in %s.\n", id, s.Name, english.Count(len(spec.Plan), "load"), english.Count(len(spec.Cells), "cell"), st.Dir())
 	}
 	return id, err
 }

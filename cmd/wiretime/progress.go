@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"wiretime/english"
 	"wiretime/runner"
 	"wiretime/store"
 	"wiretime/study"
@@ -166,9 +167,13 @@ func (t *tally) add(a runner.Attempt) {
 }
 
 func (t *tally) describe(took time.Duration) string {
-	text := fmt.Sprintf("\n%d loads were measured in %v.", t.loads, took.Round(100*time.Millisecond))
+	verb, whose := "were", "Their "+t.what
+	if t.loads == 1 {
+		verb, whose = "was", "Its "+strings.TrimSuffix(t.what, "s")
+	}
+	text := fmt.Sprintf("\n%s %s measured in %v.", english.Count(t.loads, "load"), verb, took.Round(100*time.Millisecond))
 	if t.virtual > 0 {
-		text += fmt.Sprintf(" Their %s took %v on the virtual clock.", t.what, t.virtual.Round(time.Second))
+		text += fmt.Sprintf(" %s took %v on the virtual clock.", whose, t.virtual.Round(time.Second))
 	}
 	return text
 }
