@@ -161,16 +161,19 @@ func distinct(q *Question, setups []setup) (all []setup) {
 	return all
 }
 
-// rank sorts by gain, and puts what was not measured last.
+// rank sorts by gain. Changes that are never advised come after all others, and what was not measured comes last.
 func rank(options []Option) {
-	slices.SortStableFunc(options, func(a, b Option) int {
-		none := func(o Option) int {
-			if o.Effect.Verdict == Unsupported {
-				return 1
-			}
-			return 0
+	group := func(o Option) int {
+		switch {
+		case o.Effect.Verdict == Unsupported:
+			return 2
+		case o.loses:
+			return 1
 		}
-		return cmp.Or(none(a)-none(b), cmp.Compare(b.Effect.Gain, a.Effect.Gain))
+		return 0
+	}
+	slices.SortStableFunc(options, func(a, b Option) int {
+		return cmp.Or(group(a)-group(b), cmp.Compare(b.Effect.Gain, a.Effect.Gain))
 	})
 }
 

@@ -121,6 +121,12 @@ func TestTheSearchFindsWhatHelpsTogether(t *testing.T) {
 			t.Errorf("%s %s: %+v, want %s", o.Name, o.Effect.Verdict, o.Effect, want)
 		}
 	}
+	place := func(name string) int {
+		return slices.IndexFunc(a.Options, func(o Option) bool { return o.Name == name })
+	}
+	if place("h3-equal-turns") < place("gzip") || a.Options[place("h3-equal-turns")].Effect.Verdict != Helps {
+		t.Errorf("HTTP/3 without priorities, which is never advised, has place %d, and gzip, which does nothing, %d", place("h3-equal-turns"), place("gzip"))
+	}
 	if last := a.Options[len(a.Options)-1]; last.Name != "0rtt" || last.Effect.Why != "it is not of this world" {
 		t.Errorf("what was not measured is not the last: %+v", last)
 	}
