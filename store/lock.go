@@ -56,8 +56,8 @@ func (s *Store) announce() {
 	_ = unix.UtimesNanoAt(unix.AT_FDCWD, s.path(lockName), times, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// Writer returns the PID of the process that has the store in dir open for writing, or 0 if there is none or this user may not see it. It
-// takes no lock, so it never stands in the way of a writer.
+// Writer returns the PID of the process that has the store in dir open for writing. It returns 0 if no process has, or if this user may
+// not see which one. Writer takes no lock, so it never stands in the way of a writer.
 func Writer(dir string) int {
 	path := filepath.Join(dir, lockName)
 	text, err := artefact.Read(path, 32)

@@ -125,8 +125,8 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return interrupt.Context(ctx, "wiretime")
 }
 
-// sets finds the flags in cobra's sentences about groups of flags.
-var sets = regexp.MustCompile(`; (missing )?\[([^\]]*)\]( were all set)?$`)
+// groupedFlags finds the flags in cobra's sentences about groups of flags.
+var groupedFlags = regexp.MustCompile(`; (missing )?\[([^\]]*)\]( were all set)?$`)
 
 // flagGroups is cobra's check of flags that need or exclude each other, in plain words.
 func flagGroups(c *cobra.Command) error {
@@ -134,7 +134,7 @@ func flagGroups(c *cobra.Command) error {
 	if err == nil {
 		return nil
 	}
-	found := sets.FindStringSubmatch(err.Error())
+	found := groupedFlags.FindStringSubmatch(err.Error())
 	if found == nil {
 		return input(err)
 	}
