@@ -21,8 +21,10 @@ import (
 // OldestServer is the oldest version of NATS that carries campaigns.
 const OldestServer = "2.11.0"
 
-// Time to connect to one address, and for the first request.
-const connectTimeout = 5 * time.Second
+const (
+	connectTimeout = 5 * time.Second  // to connect to one address, and for the first request
+	pingInterval   = 20 * time.Second // a connection that answers none of two pings is made anew
+)
 
 // Access says how to reach a NATS server, in the terms of NATS's own tools. Creds, CA, Cert and Key name files, or are
 // empty.
@@ -58,7 +60,7 @@ func userOf(creds []byte) (*jwt.UserClaims, error) {
 	}
 	claims, err := jwt.DecodeUserClaims(token)
 	if err != nil {
-		return nil, fmt.Errorf("their JWT is not one of a user: %w", err)
+		return nil, fmt.Errorf("they are not what nsc writes, or not a user's: %w", err)
 	}
 	key, err := jwt.ParseDecoratedUserNKey(creds)
 	if err != nil {
@@ -101,7 +103,7 @@ func (a Access) connect(ctx context.Context, name string) (*nats.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []nats.Option{nats.Name(name), nats.Timeout(connectTimeout), nats.MaxReconnects(-1)}
+	options := []nats.Option{nats.Name(name)}
 	if claims != nil {
 		if end := time.Unix(claims.Expires, 0); claims.Expires > 0 && time.Now().After(end) {
 			return nil, fmt.Errorf("the credentials in %s expired on %s: ask for new ones", a.Creds, end.UTC().Format(time.RFC3339))
@@ -126,7 +128,9 @@ func (a Access) connect(ctx context.Context, name string) (*nats.Conn, error) {
 // open connects and checks the server.
 func open(ctx context.Context, url string, options []nats.Option) (*nats.Conn, error) {
 	d := &dialer{first: ctx}
-	connection, err := nats.Connect(url, append(options, nats.SetCustomDialer(d))...)
+	options = append(options, nats.SetCustomDialer(d), nats.Timeout(connectTimeout), nats.MaxReconnects(-1), nats.PingInterval(pingInterval),
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})) // by default nats.go prints what it cannot return
+	connection, err := nats.Connect(url, options...)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -58,19 +58,21 @@ func WorkerRights(worker string) jwt.Permissions {
 	}
 }
 
-// NSC returns the commands of NATS's tool nsc that give an account a role for workers, and create a user of this role
-// for one worker. The role holds WorkerRights; NATS puts each user's own name into it.
+// NSC returns commands for a shell that give an account a role for workers, and create a user of this role for one
+// worker, with NATS's tool nsc. The role holds WorkerRights; NATS puts each user's own name into it.
 func NSC(account, worker string) string {
 	rights := WorkerRights("{{name()}}")
 	var b strings.Builder
-	fmt.Fprintf(&b, "nsc edit signing-key --account %s --role wiretime-worker --sk generate", account)
+	fmt.Fprintf(&b, "KEY=$(nsc edit account --name %s --sk generate 2>&1 | grep -o 'A[A-Z0-9]\\{55\\}' | tail -1)\n", account)
+	fmt.Fprintf(&b, "nsc edit signing-key --account %s --sk $KEY --role wiretime-worker", account)
 	for _, subject := range rights.Pub.Allow {
 		fmt.Fprintf(&b, " \\\n  --allow-pub '%s'", subject)
 	}
 	for _, subject := range rights.Sub.Allow {
 		fmt.Fprintf(&b, " \\\n  --allow-sub '%s'", subject)
 	}
-	fmt.Fprintf(&b, "\nnsc add user --account %s --name %s -K wiretime-worker --expiry 30d\n", account, worker)
+	fmt.Fprintf(&b, "\nnsc push --account %s\n", account)
+	fmt.Fprintf(&b, "nsc add user --account %s --name %s -K wiretime-worker --expiry 30d\n", account, worker)
 	fmt.Fprintf(&b, "nsc generate creds --account %s --name %s --output-file %s.creds\n", account, worker, worker)
 	return b.String()
 }

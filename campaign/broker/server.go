@@ -273,7 +273,7 @@ func (s *Server) coordinator(ctx context.Context) (*nats.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, "", []nats.Option{nats.Name("coordinator"), nats.InProcessServer(s.nats), nats.MaxReconnects(-1),
+	return open(ctx, "", []nats.Option{nats.Name("coordinator"), nats.InProcessServer(s.nats),
 		nats.UserJWTAndSeed(token, string(seed))})
 }
 
