@@ -45,6 +45,8 @@ type Config struct {
 	Report func(Progress)
 	// Said is called with what the user wants to know, never concurrently.
 	Said func(line string)
+
+	terms terms // usual() if it has none
 }
 
 // Progress is how a campaign stands.
@@ -80,12 +82,14 @@ type Coordinator struct {
 	known       map[string]bool // workers that the store describes
 	strikes     map[string]int  // results of a worker that could not be right
 	unpublished error           // why a batch is not in the stream of work
+	heard       time.Time       // when a result was kept last
 	states      map[string]seen
 }
 
 // tracked is a batch and what is known of it.
 type tracked struct {
-	batch   runner.Batch
+	batch   runner.Batch // its loads are never changed in place
+	round   int          // how often its loads were retracted
 	done    bool
 	reading bool            // a result is on its way into the store
 	alone   bool            // it is kept in a transaction of its own
@@ -123,9 +127,13 @@ func (c *Coordinator) Conduct(ctx context.Context) (err error) {
 	}
 	task(l.hold)
 	err = func() error {
+		if err := c.recall(ctx); err != nil {
+			return err
+		}
 		if err := c.announce(ctx); err != nil {
 			return err
 		}
+		task(c.watchConnection)
 		task(c.watchWorkers)
 		task(c.take)
 		if err := c.publish(ctx); err != nil {
@@ -138,7 +146,7 @@ func (c *Coordinator) Conduct(ctx context.Context) (err error) {
 	}
 	stop(nil)
 	tasks.Wait()
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTerm)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.terms.lease)
 	defer cancel()
 	if err == nil {
 		err = c.finish(ending)
@@ -148,6 +156,9 @@ func (c *Coordinator) Conduct(ctx context.Context) (err error) {
 
 // NewCoordinator returns a coordinator.
 func NewCoordinator(c Config) *Coordinator {
+	if c.terms == (terms{}) {
+		c.terms = usual()
+	}
 	return &Coordinator{Config: c, changed: make(chan struct{}, 1), known: map[string]bool{}, strikes: map[string]int{}, states: map[string]seen{}}
 }
 
@@ -158,6 +169,9 @@ func (c *Coordinator) find(ctx context.Context) error {
 	}
 	var err error
 	refused := jetstream.WithPublishAsyncErrHandler(func(_ jetstream.JetStream, m *nats.Msg, err error) {
+		if passes(err) {
+			return // the audit finds that it is missing
+		}
 		c.change(func() {
 			c.unpublished = errors.Join(c.unpublished, fmt.Errorf("put %s into the stream of work: %w", m.Subject, err))
 		})
@@ -184,8 +198,8 @@ func (c *Coordinator) lead(ctx context.Context) (*lease, error) {
 			return nil, fmt.Errorf("take the lease of campaign %s: %w", c.Campaign, err)
 		}
 	}
-	return takeLease(ctx, c.campaigns, c.Campaign, id, func(holder string) {
-		c.Said(fmt.Sprintf("campaign %s was coordinated by %s; waiting up to %v to see whether it still is", c.Campaign, holder, leaseTerm))
+	return takeLease(ctx, c.campaigns, c.Campaign, id, c.terms.lease, func(holder string) {
+		c.Said(fmt.Sprintf("campaign %s was coordinated by %s; waiting up to %v to see whether it still is", c.Campaign, holder, c.terms.lease))
 	})
 }
 
@@ -252,7 +266,7 @@ func (c *Coordinator) announce(ctx context.Context) error {
 	}
 	for stream, subject := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
 		_, err := c.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
-			Durable: c.Campaign, FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxAckPending: -1, MaxWaiting: 100_000,
+			Durable: c.Campaign, FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.terms.ack, MaxAckPending: -1, MaxWaiting: 100_000,
 		})
 		if err != nil {
 			return fmt.Errorf("make the queue of campaign %s in %s: %w", c.Campaign, stream, err)
@@ -297,15 +311,8 @@ func (c *Coordinator) publish(ctx context.Context) error {
 		return err
 	}
 	for _, b := range c.Batches {
-		c.mu.Lock()
-		t := c.batches[b.Loads[0].Index]
-		done, check := t.done, t.check
-		if check {
-			t.copies = 1
-		}
-		c.mu.Unlock()
-		for _, o := range []order{{0, b}, {1, afresh(b)}} {
-			if o.Copy == 0 && done || o.Copy == 1 && !check || under[o.name()] {
+		for _, o := range c.wanted(c.batches[b.Loads[0].Index]) {
+			if under[o.name()] {
 				continue
 			}
 			if err := c.order(ctx, o); err != nil {
@@ -321,6 +328,20 @@ func (c *Coordinator) publish(ctx context.Context) error {
 	}
 }
 
+// wanted returns what is still to be carried out of a batch.
+func (c *Coordinator) wanted(t *tracked) (all []order) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !t.done {
+		all = append(all, order{0, t.batch})
+	}
+	if t.check {
+		t.copies = max(t.copies, 1)
+		all = append(all, order{t.copies, afresh(t.batch)})
+	}
+	return all
+}
+
 // order puts a batch into the stream of work.
 func (c *Coordinator) order(ctx context.Context, o order) error {
 	text, err := json.Marshal(o)
@@ -333,21 +354,22 @@ func (c *Coordinator) order(ctx context.Context, o order) error {
 		if err == nil || !errors.Is(err, jetstream.ErrTooManyStalledMsgs) {
 			return err
 		}
-		if !pause(ctx, time.Second) {
+		if !pause(ctx, c.terms.pause) {
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// underWay returns the names of the batches that are in the stream of work or in that of results.
+// underWay returns the names of the batches that are in the stream of work or in that of results. It asks for work first: a
+// batch leaves that stream when its result is in the other one.
 func (c *Coordinator) underWay(ctx context.Context) (map[string]bool, error) {
 	under := map[string]bool{}
-	for stream, filter := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
-		s, err := c.js.Stream(ctx, stream)
+	for _, place := range [][2]string{{broker.WorkStream, broker.WorkSubject(c.Campaign, "*")}, {broker.ResultStream, broker.ResultSubject(c.Campaign, "*", "*")}} {
+		s, err := c.js.Stream(ctx, place[0])
 		if err != nil {
 			return nil, err
 		}
-		info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
+		info, err := s.Info(ctx, jetstream.WithSubjectFilter(place[1]))
 		if err != nil {
 			return nil, err
 		}
@@ -358,8 +380,10 @@ func (c *Coordinator) underWay(ctx context.Context) (map[string]bool, error) {
 	return under, nil
 }
 
-// await waits until everything is done.
+// await waits until everything is done. When nothing has come for a while it looks for what has got lost.
 func (c *Coordinator) await(ctx context.Context) error {
+	audits := time.NewTicker(c.terms.audit)
+	defer audits.Stop()
 	for {
 		c.mu.Lock()
 		over, err := c.left == 0 && c.checks == 0, c.unpublished
@@ -371,6 +395,10 @@ func (c *Coordinator) await(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-c.changed:
+		case <-audits.C:
+			if err := c.audit(ctx); err != nil && !passes(err) {
+				return err
+			}
 		}
 	}
 }
@@ -397,6 +425,9 @@ func (c *Coordinator) remove(ctx context.Context) error {
 	errs := []error{c.campaigns.Purge(ctx, broker.PlanKey(c.Campaign))}
 	for stream, subject := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
 		errs = append(errs, c.purge(ctx, stream, subject), c.js.DeleteConsumer(ctx, stream, c.Campaign))
+	}
+	for _, worker := range c.show.Quarantined {
+		errs = append(errs, c.campaigns.Purge(ctx, broker.QuarantineKey(c.Campaign, worker)))
 	}
 	others, err := c.campaigns.ListKeysFiltered(ctx, broker.PlanKey("*"))
 	if err != nil {

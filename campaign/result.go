@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,6 +51,22 @@ type result struct {
 	Parcel string // the name and SHA-256 of the object with what the loads left
 	Octets int64  // of the parcel
 	Failed string `json:",omitzero"` // why there is no parcel
+}
+
+var digestText = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// longestFailure is how many octets a worker may use to say why a batch failed.
+const longestFailure = 1000
+
+// parseResult reads a result, which is foreign.
+func parseResult(text []byte) (r result, err error) {
+	if err := json.Unmarshal(text, &r); err != nil {
+		return result{}, fmt.Errorf("%w: its message: %w", ErrWrong, err)
+	}
+	if r.Failed == "" && (!digestText.MatchString(r.Parcel) || r.Octets <= 0) || len(r.Failed) > longestFailure {
+		return result{}, fmt.Errorf("%w: its message names neither a parcel nor a failure", ErrWrong)
+	}
+	return r, nil
 }
 
 // attempt is an attempt at a load, as a parcel holds it.
@@ -114,8 +131,19 @@ var ErrWrong = errors.New("the result cannot be right")
 // Limits of what one attempt may claim to have left.
 const (
 	mostFiles   = 1000
+	mostEntries = 10_000   // values, violations or pages
 	longestText = 64 << 10 // octets, of a reason or a violation
 )
+
+// mostAttempts is how many attempts can be made at the pending loads of a batch.
+func mostAttempts(b runner.Batch, retries int) (n int) {
+	for _, l := range b.Loads {
+		if !l.Done {
+			n += max(0, retries+1-l.Attempts)
+		}
+	}
+	return n
+}
 
 // check makes sure that the attempts can be what a worker that carried out a batch sends: those of its pending loads, in the
 // order that attempts are made in, until each load is done.
@@ -140,8 +168,6 @@ func check(b runner.Batch, retries int, attempts []attempt) error {
 			return wrong("load %d is %.20q, which is no verdict", a.Index, a.Validity)
 		case a.Validity != store.Unsupported && a.Final != (a.Attempt > retries):
 			return wrong("load %d has its last attempt at another place than after %d further ones", a.Index, retries)
-		case len(a.Files) > mostFiles:
-			return wrong("load %d has %d files", a.Index, len(a.Files))
 		case len(a.Reason) > longestText || (a.Reason == "") != (a.Validity == store.Valid):
 			return wrong("load %d is %s, with a reason of %d octets", a.Index, a.Validity, len(a.Reason))
 		}
