@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,7 +85,7 @@ func TestDamagedInvitation(t *testing.T) {
 		{"empty", func() []byte { return nil }, "cut off or not an invitation"},
 		{"half", func() []byte { return whole[:len(whole)/2] }, "cut off or not an invitation"},
 		{"all but the last brace", func() []byte { return whole[:len(whole)-2] }, "cut off or not an invitation"},
-		{"something behind", func() []byte { return append(whole[:len(whole):len(whole)], "{}"...) }, "cut off or not an invitation"},
+		{"something behind", func() []byte { return append(slices.Clip(whole), "{}"...) }, "cut off or not an invitation"},
 		{"another file", func() []byte { return []byte(`{"a": 1}`) }, "no key wiretime_invitation"},
 		{"too large", func() []byte { return make([]byte, mostInvitation+1) }, "more than"},
 		{"newer", with("wiretime_invitation", 2), "use the Wiretime that the coordinator has"},
