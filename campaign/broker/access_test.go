@@ -245,6 +245,18 @@ func TestServersOnOtherAddresses(t *testing.T) {
 	}
 }
 
+// TestNSCInThePage: the page shows the commands as they are.
+func TestNSCInThePage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "nats.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := "    " + strings.ReplaceAll(strings.TrimSpace(NSC("wiretime", "worker-1")), "\n", "\n    ") + "\n"
+	if !strings.Contains(string(page), block) {
+		t.Errorf("docs/nats.md does not have the block\n%s", block)
+	}
+}
+
 // TestNSC: the role in the commands for nsc holds WorkerRights once a server has put the user's name into it. The
 // commands' flags are read here; nsc itself is not run.
 func TestNSC(t *testing.T) {

@@ -346,6 +346,15 @@ func TestWhatAnswersCanDo(t *testing.T) {
 	if text := result(); text != "plan" {
 		t.Errorf("a plan came through as %q", text)
 	}
+	// A message ID is taken by whoever uses it first.
+	first, err := c.js.PublishMsg(t.Context(), nats.NewMsg(ResultSubject("c", "w", "x")), jetstream.WithMsgID("guessed"))
+	if err != nil || first.Duplicate {
+		t.Errorf("the first message of an ID: %+v, %v", first, err)
+	}
+	second, err := c.coordinator.PublishMsg(t.Context(), nats.NewMsg(forged), jetstream.WithMsgID("guessed"))
+	if err != nil || !second.Duplicate {
+		t.Errorf("another message of this ID: %+v, %v", second, err)
+	}
 	// The worker's own words, where it can write and would like to read.
 	for _, stream := range []string{"KV_" + WorkerBucket, "OBJ_" + ArtefactBucket} {
 		for _, right := range WorkerRights("w").Pub.Allow {

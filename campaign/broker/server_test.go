@@ -284,6 +284,22 @@ func TestSetupRefusesStreamsOfOthers(t *testing.T) {
 	}
 }
 
+// TestSetupWithoutRoom: a limit beyond the server's is an error that says so, and one within it is not.
+func TestSetupWithoutRoom(t *testing.T) {
+	s, err := Start(t.Context(), Config{Dir: t.TempDir(), Octets: 100 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	js := coordinated(t, s)
+	if err := Setup(t.Context(), js, 200<<20); !IsFull(err) || !strings.Contains(err.Error(), "lower the artefacts' limit") {
+		t.Errorf("more than the server has: %v", err)
+	}
+	if err := Setup(t.Context(), js, 20<<20); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestOpenPlanKey: a key is made once, nsc's are read as well, and keys of another kind are refused.
 func TestOpenPlanKey(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "plan.nk")
