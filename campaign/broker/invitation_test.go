@@ -10,22 +10,25 @@ import (
 	"time"
 )
 
-// written makes an invitation of a real server and writes it.
+// written makes an invitation and writes it, as a server does.
 func written(t testing.TB) (Invitation, string) {
 	t.Helper()
-	s, err := Start(t.Context(), Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	defer s.Close()
+	k, err := openKeys(dir)
+	must(err)
+	certificate, err := openAuthority(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "ca.key"))
+	must(err)
+	s := &Server{config: Config{Dir: dir}, keys: k, certificate: certificate, urls: []string{"tls://127.0.0.1:4222"}, workers: roster{}}
 	i, err := s.Invite("w", time.Now().Add(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(err)
 	file := filepath.Join(t.TempDir(), "w.invitation")
-	if err := i.Write(file); err != nil {
-		t.Fatal(err)
-	}
+	must(i.Write(file))
 	return i, file
 }
 
