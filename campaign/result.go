@@ -2,12 +2,12 @@ package campaign
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,7 +53,10 @@ type result struct {
 	Failed string `json:",omitzero"` // why there is no parcel
 }
 
-var digestText = regexp.MustCompile(`^[0-9a-f]{64}$`)
+// isDigest reports whether a text is a SHA-256 as this package writes it.
+func isDigest(s string) bool {
+	return len(s) == 2*sha256.Size && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) })
+}
 
 // longestFailure is how many octets a worker may use to say why a batch failed.
 const longestFailure = 1000
@@ -63,7 +66,7 @@ func parseResult(text []byte) (r result, err error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return result{}, fmt.Errorf("%w: its message: %w", ErrWrong, err)
 	}
-	if r.Failed == "" && (!digestText.MatchString(r.Parcel) || r.Octets <= 0) || len(r.Failed) > longestFailure {
+	if r.Failed == "" && (!isDigest(r.Parcel) || r.Octets <= 0) || len(r.Failed) > longestFailure {
 		return result{}, fmt.Errorf("%w: its message names neither a parcel nor a failure", ErrWrong)
 	}
 	return r, nil
