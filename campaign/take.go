@@ -384,9 +384,27 @@ func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 		if err := c.settle(a); err != nil {
 			return err
 		}
+		if err := c.weighKept(ctx, a.tracked); err != nil {
+			return err
+		}
 	}
 	c.report()
 	return nil
+}
+
+// weighKept weighs the votes about a batch that was kept once more, because a liar's loads were taken back.
+func (c *Coordinator) weighKept(ctx context.Context, t *tracked) error {
+	c.mu.Lock()
+	voted := t.check && len(t.votes) > 0
+	c.mu.Unlock()
+	if !voted {
+		return nil
+	}
+	stored, by, err := c.stored(t.batch)
+	if err != nil {
+		return err
+	}
+	return c.weigh(ctx, t, stored, by)
 }
 
 // commit keeps fresh results. If they cannot be kept together, they come again and are kept alone, and one that the store
