@@ -134,7 +134,7 @@ func (s *Store) checkDatabase(mode Mode) error {
 var tables = map[string]int{
 	"run": 1, "metric": 1, "cell": 1, "planned": 1, "load": 1, "value": 1, "violation": 1,
 	"page": 3, "published": paperSince, "claim": paperSince, "claim_pair": paperSince, "cell_value": axesSince,
-	"programs": keepSince, "artefact": keepSince,
+	"programs": keepSince, "artefact": keepSince, "worker": workersSince, "retracted": workersSince,
 }
 
 // expression finds what makes SQLite compute something for each row of a table that it checks or changes. These words are

@@ -18,7 +18,7 @@ import (
 // statistics programs read directly. A load without values (a failed one) is one row without a metric. A nil in a row is
 // null in JSON and empty in CSV.
 var header = slices.Concat([]string{"run", "study", "load", "index", "repeat", "attempt", "seed"}, axisNames(),
-	[]string{"started", "wall_ms", "validity", "reason", "metric", "unit", "value"})
+	[]string{"started", "wall_ms", "worker", "validity", "reason", "metric", "unit", "value"})
 
 // axisColumn is a column of a cell's values.
 type axisColumn struct {
@@ -128,7 +128,11 @@ func about(run Run, l *Load) []any {
 	for _, c := range axisColumns {
 		values = append(values, c.value(l.Cell))
 	}
-	return append(values, l.Started.UTC(), float64(l.Wall)/1e6, string(l.Validity), l.Reason)
+	var worker any
+	if l.Worker != "" {
+		worker = l.Worker
+	}
+	return append(values, l.Started.UTC(), float64(l.Wall)/1e6, worker, string(l.Validity), l.Reason)
 }
 
 // asText returns a seed and a time as text, and any other value as it is. 64 bits do not fit in JavaScript's numbers.

@@ -12,8 +12,8 @@ import (
 )
 
 // ExportJSON writes the same rows as ExportCSV, in "rows", after the run itself (study,
-// seed, environment), the definitions of its metrics, and the published figures and claims
-// about its cells.
+// seed, environment), the definitions of its metrics, the published figures and claims
+// about its cells, and its workers.
 func (s *Store) ExportJSON(w io.Writer, run int64) error {
 	if err := s.exportJSON(w, run); err != nil {
 		return fmt.Errorf("export run %d as JSON: %w", run, explain(err))
@@ -27,6 +27,7 @@ type exported struct {
 	Metrics   []study.Metric `json:"metrics"`
 	Published []Figure       `json:"published,omitempty"`
 	Claims    []Claim        `json:"claims,omitempty"`
+	Workers   []Worker       `json:"workers,omitempty"`
 	Rows      []struct{}     `json:"rows"` // written apart
 }
 
@@ -89,7 +90,10 @@ func (s *Store) aboutRun(id int64) (Run, exported, error) {
 	if document.Published, err = s.Published(id); err != nil {
 		return Run{}, exported{}, err
 	}
-	document.Claims, err = s.Claims(id)
+	if document.Claims, err = s.Claims(id); err != nil {
+		return Run{}, exported{}, err
+	}
+	document.Workers, err = s.Workers(id)
 	return run, document, err
 }
 

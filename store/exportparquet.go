@@ -75,13 +75,13 @@ var parquetTypes = func() []reflect.Type {
 	for _, c := range axisColumns {
 		types = append(types, map[reflect.Kind]reflect.Type{reflect.String: text, reflect.Int: number, reflect.Float64: float}[c.kind])
 	}
-	return append(types, reflect.TypeFor[time.Time](), float, text, text, text, text, float)
+	return append(types, reflect.TypeFor[time.Time](), float, text, text, text, text, text, float)
 }()
 
-// parquetNullable reports whether a column may be null: those of axes, and those of the metric.
+// parquetNullable reports whether a column may be null: those of axes, of the worker and of the metric.
 func parquetNullable(column int) bool {
 	const first = 7 // column of an axis
-	return column >= first && column < first+len(axisColumns) || column >= len(header)-3
+	return column >= first && column < first+len(axisColumns) || header[column] == "worker" || column >= len(header)-3
 }
 
 // parquetSchema describes the rows. Parquet-go keeps the order of a struct's fields.

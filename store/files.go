@@ -27,29 +27,56 @@ func (s *Store) StageDir(loadID string) (string, error) {
 	return dir, nil
 }
 
-// publish makes the staged folder durable, its files compressed if that is wanted, and moves it to its
-// real name. It reports false if nothing was staged. After an error no folder is left.
+// publish makes the staged folder of a load durable and moves it into place, as settle and place do.
 func (s *Store) publish(loadID string, compress bool) (published bool, err error) {
-	staged, final := s.path(loadsName, loadID+stagedSuffix), s.path(loadsName, loadID)
-	if _, err := os.Lstat(staged); os.IsNotExist(err) {
-		return false, nil
-	}
-	if compress {
-		err = s.compressFiles(staged)
-	}
-	if err == nil {
-		err = atomicfile.SyncTree(staged)
-	}
-	if err == nil {
-		err = os.Rename(staged, final)
-	}
-	if err != nil {
-		_ = os.RemoveAll(staged)
+	if published, err = s.settle(loadID, compress); err != nil || !published {
 		return false, err
 	}
-	if err := atomicfile.SyncFolder(s.path(loadsName)); err != nil {
-		_ = os.RemoveAll(final)
+	if err := s.place([]string{loadID}); err != nil {
 		return false, err
 	}
 	return true, nil
+}
+
+// settle makes the staged folder of a load durable, its files compressed if that is wanted. It reports false if nothing was
+// staged. After an error no folder is left.
+func (s *Store) settle(loadID string, compress bool) (staged bool, err error) {
+	dir := s.path(loadsName, loadID+stagedSuffix)
+	if _, err := os.Lstat(dir); os.IsNotExist(err) {
+		return false, nil
+	}
+	if compress {
+		err = s.compressFiles(dir)
+	}
+	if err == nil {
+		err = atomicfile.SyncTree(dir)
+	}
+	if err != nil {
+		_ = os.RemoveAll(dir)
+		return false, err
+	}
+	return true, nil
+}
+
+// place moves settled folders to their real names, and makes all the new names durable at once. After an error none of the folders
+// is left.
+func (s *Store) place(loadIDs []string) (err error) {
+	placed := 0
+	defer func() {
+		if err != nil {
+			for _, id := range loadIDs[:placed] {
+				_ = os.RemoveAll(s.path(loadsName, id))
+			}
+			for _, id := range loadIDs[placed:] {
+				_ = os.RemoveAll(s.path(loadsName, id+stagedSuffix))
+			}
+		}
+	}()
+	for _, id := range loadIDs {
+		if err := os.Rename(s.path(loadsName, id+stagedSuffix), s.path(loadsName, id)); err != nil {
+			return err
+		}
+		placed++
+	}
+	return atomicfile.SyncFolder(s.path(loadsName))
 }

@@ -27,9 +27,9 @@ var ErrNotSame = errors.New("the artefacts are not the same")
 
 // File describes an artefact of a load.
 type File struct {
-	Name   string // relative to the load's folder, with slashes
-	Octets int64
-	SHA256 string // hexadecimal, in lower case
+	Name   string `json:"name"` // relative to the load's folder, with slashes
+	Octets int64  `json:"octets"`
+	SHA256 string `json:"sha256"` // hexadecimal, in lower case
 }
 
 // Making says how a load on the virtual clock was made. A load that is made in the same way again
@@ -37,24 +37,9 @@ type File struct {
 type Making struct {
 	// Programs maps the programs that the load follows from to their versions or checksums. It is
 	// nil for a load that was stored before schema version 7.
-	Programs map[string]string
-	Boot     int // place in the plan of the first load that its guest was booted for, from 0
-	Attempt  int // the attempt that the guest was booted for, from 1
-}
-
-func insertMaking(tx *sql.Tx, m *Making) (programs, boot, attempt sql.NullInt64, err error) {
-	if m == nil {
-		return
-	}
-	described, err := json.Marshal(m.Programs)
-	if err != nil {
-		return programs, boot, attempt, fmt.Errorf("describe its programs: %w", err)
-	}
-	if _, err = tx.Exec("INSERT INTO programs (described) VALUES (?) ON CONFLICT DO NOTHING", string(described)); err == nil {
-		err = tx.QueryRow("SELECT id FROM programs WHERE described = ?", string(described)).Scan(&programs)
-	}
-	boot, attempt = sql.NullInt64{Int64: int64(m.Boot), Valid: true}, sql.NullInt64{Int64: int64(m.Attempt), Valid: true}
-	return programs, boot, attempt, err
+	Programs map[string]string `json:"programs"`
+	Boot     int               `json:"boot"`         // place in the plan of the first load that its guest was booted for, from 0
+	Attempt  int               `json:"boot_attempt"` // the attempt that the guest was booted for, from 1
 }
 
 // Making returns how a load was made, nil if the store does not say.
@@ -229,16 +214,6 @@ func (s *Store) checksumStaged(load string) ([]File, error) {
 	return Checksums(staged)
 }
 
-func insertFiles(tx *sql.Tx, load string, files []File) error {
-	for _, f := range files {
-		if _, err := tx.Exec("INSERT INTO artefact (load, name, octets, sha256) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET octets = excluded.octets, sha256 = excluded.sha256",
-			load, f.Name, f.Octets, f.SHA256); err != nil {
-			return fmt.Errorf("artefact %s: %w", f.Name, err)
-		}
-	}
-	return nil
-}
-
 // Drop removes the artefacts of a load and keeps their names, sizes and checksums. Dropping those
 // of a load that has none does nothing. If the program is killed in between, the artefacts are
 // either all there, or the next writer removes the rest of them.
@@ -253,7 +228,7 @@ func (s *Store) Drop(load string) error {
 	files, err := Checksums(l.Artefacts)
 	if err == nil {
 		err = s.transact(func(tx *sql.Tx) error {
-			if err := insertFiles(tx, load, files); err != nil {
+			if err := newInserter(tx).files(load, files); err != nil {
 				return err
 			}
 			_, err := tx.Exec("UPDATE load SET artefacts = NULL WHERE id = ?", load)

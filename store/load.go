@@ -2,7 +2,6 @@ package store
 
 import (
 	"database/sql"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -41,8 +40,11 @@ type LoadRecord struct {
 	Pages      []study.Page // in the order of the journey; none if the load has one page only
 	Final      bool         // no attempt will follow, whatever the verdict
 	Making     *Making      // how it was made, on the virtual clock; nil if it cannot be made again
+	Worker     string       // that made it (PutWorker); empty if the run's own process did
 	Drop       bool         // keep no artefacts, only their checksums
-	Compress   bool         // compress the artefacts that are kept
+	// Files describes the artefacts that were dropped where the load was made, so that none are staged here. It needs Drop.
+	Files    []File
+	Compress bool // compress the artefacts that are kept
 }
 
 // ID returns the load's name, such as "r1-0007-a2": run 1, place 7 in the plan, second
@@ -65,134 +67,11 @@ type Load struct {
 	Validity   Validity
 	Reason     string
 	Artefacts  string // absolute path of the folder; empty if there is none
+	Worker     string // that made it; empty if the run's own process did
 	Dropped    bool   // it had artefacts, and the store has kept their checksums only
 	Values     map[string]float64
 	Violations []study.Violation
 	Pages      []study.Page // in the order of the journey; none if the load has one page only
-}
-
-// Commit stores attempts, all or none. It makes the staged folder of each durable, moves it into place, and
-// writes the rows of all in one transaction. After an error neither published folders nor rows remain, and
-// the planned loads are still pending. A planned load is done if its attempt was valid,
-// unsupported or final. An attempt with Drop leaves only the names, sizes and checksums of its artefacts.
-func (s *Store) Commit(records ...LoadRecord) error {
-	var kept []keeping
-	err := func() error {
-		for _, r := range records {
-			k, err := s.keepFiles(r)
-			if err != nil {
-				return fmt.Errorf("keep load %s: %w", r.ID(), err)
-			}
-			kept = append(kept, k)
-		}
-		return s.transact(func(tx *sql.Tx) error {
-			for _, k := range kept {
-				err := insertLoad(tx, k.record, k.published)
-				if err == nil {
-					err = insertFiles(tx, k.record.ID(), k.dropped)
-				}
-				if err != nil {
-					return fmt.Errorf("keep load %s: %w", k.record.ID(), err)
-				}
-			}
-			return nil
-		})
-	}()
-	for _, k := range kept {
-		if k.published && err != nil {
-			err = errors.Join(err, os.RemoveAll(s.path(loadsName, k.record.ID())))
-		}
-	}
-	for _, r := range records {
-		if r.Drop {
-			err = errors.Join(err, os.RemoveAll(s.path(loadsName, r.ID()+stagedSuffix)))
-		}
-	}
-	return err
-}
-
-// keeping holds an attempt whose files are dealt with and whose rows are still to be written.
-type keeping struct {
-	record    LoadRecord
-	published bool   // its folder is in place
-	dropped   []File // its artefacts, if they are to be dropped
-}
-
-// keepFiles publishes the staged folder of an attempt or, if the attempt is to be dropped, describes the folder.
-func (s *Store) keepFiles(r LoadRecord) (k keeping, err error) {
-	if s.lock == nil {
-		return k, ErrReadOnly
-	}
-	k.record = r
-	if r.Drop {
-		k.dropped, err = s.checksumStaged(r.ID())
-	} else {
-		k.published, err = s.publish(r.ID(), r.Compress)
-	}
-	if err != nil {
-		return k, fmt.Errorf("files: %w", explain(err))
-	}
-	return k, nil
-}
-
-func insertLoad(tx *sql.Tx, r LoadRecord, published bool) error {
-	id := r.ID()
-	artefacts := sql.NullString{String: path.Join(loadsName, id), Valid: published}
-	programs, boot, bootAttempt, err := insertMaking(tx, r.Making)
-	if err != nil {
-		return err
-	}
-	if _, err := tx.Exec(`INSERT INTO load (id, planned, attempt, started, wall_ms, validity, reason, artefacts, programs, boot, boot_attempt)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		id, r.Planned.ID, r.Attempt, r.Started.UnixNano(), float64(r.Wall)/1e6, string(r.Validity), r.Reason, artefacts, programs, boot, bootAttempt); err != nil {
-		return err
-	}
-	insert, err := tx.Prepare(`INSERT INTO value (load, metric, value) SELECT ?, name, ? FROM metric WHERE run = ? AND name = ?`)
-	if err != nil {
-		return err
-	}
-	defer insert.Close()
-	for name, v := range r.Values {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("metric %s: %v is not a measurement; leave the metric out", name, v)
-		}
-		row, err := insert.Exec(id, v, r.Planned.Run, name)
-		if err := exactlyOne(row, err); err != nil {
-			return fmt.Errorf("metric %s: %w (the run must declare it)", name, err)
-		}
-	}
-	for _, v := range r.Violations {
-		if _, err := tx.Exec("INSERT INTO violation (load, rule, detail) VALUES (?, ?, ?)", id, v.Rule, v.Detail); err != nil {
-			return err
-		}
-	}
-	for i, p := range r.Pages {
-		if _, err := tx.Exec("INSERT INTO page (load, number, url, started, dcl, onload, plt) VALUES (?, ?, ?, ?, ?, ?, ?)",
-			id, i+1, p.URL, p.Started, p.DCL, p.OnLoad, p.PLT); err != nil {
-			return fmt.Errorf("page %d: %w", i+1, err)
-		}
-	}
-	state := "planned"
-	if r.Final || r.Validity == Valid || r.Validity == Unsupported {
-		state = "done"
-	}
-	row, err := tx.Exec("UPDATE planned SET state = ? WHERE id = ? AND run = ? AND idx = ? AND state = 'planned'",
-		state, r.Planned.ID, r.Planned.Run, r.Planned.Index)
-	if err := exactlyOne(row, err); err != nil {
-		return fmt.Errorf("its planned load: %w (it must be pending)", err)
-	}
-	return nil
-}
-
-func exactlyOne(row sql.Result, err error) error {
-	if err != nil {
-		return err
-	}
-	n, err := row.RowsAffected()
-	if err == nil && n != 1 {
-		err = fmt.Errorf("%d rows instead of one", n)
-	}
-	return err
 }
 
 // LoadsWithFiles returns the IDs of the loads that have artefacts in the store in dir, sorted as text. It only lists a
@@ -281,7 +160,7 @@ const fromLoad = ` FROM planned p JOIN load l ON l.planned = p.id `
 // are the run's; if they are nil, loads reads them, too.
 func (s *Store) loads(cells map[int64]study.Cell, where string, args ...any) ([]Load, error) {
 	rows, err := query(s, s.scanLoad, `SELECT l.id, p.run, p.idx, p.repeat, p.seed, l.attempt, l.started, l.wall_ms,
-		l.validity, l.reason, l.artefacts, `+s.dropped()+`, p.cell`+fromLoad+where+` ORDER BY p.idx, l.attempt`, args...)
+		l.validity, l.reason, l.artefacts, `+s.dropped()+`, `+s.since(workersSince, "coalesce((SELECT name FROM worker WHERE id = l.worker), '')", "''")+`, p.cell`+fromLoad+where+` ORDER BY p.idx, l.attempt`, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -361,9 +240,12 @@ func (s *Store) scanLoad(rows *sql.Rows) (loadRow, error) {
 	var wallMS float64
 	var artefacts sql.NullString
 	err := rows.Scan(&l.ID, &l.Run, &l.Index, &l.Repeat, &l.Seed, &l.Attempt, &started, &wallMS,
-		&l.Validity, &l.Reason, &artefacts, &l.Dropped, &l.cell)
+		&l.Validity, &l.Reason, &artefacts, &l.Dropped, &l.Worker, &l.cell)
 	l.Started = time.Unix(0, started)
 	l.Wall = time.Duration(math.Round(wallMS * 1e6))
+	if err == nil {
+		err = checkRead("name of a worker", l.Worker)
+	}
 	if err == nil && artefacts.Valid {
 		l.Artefacts, err = s.artefacts(l.ID, artefacts.String)
 	}

@@ -77,8 +77,8 @@ func TestOpenRefuses(t *testing.T) {
 		}, []Mode{Write, Create}, ErrDamaged, "restore it from a copy"},
 		{"a newer store", func(t *testing.T, dir string) {
 			made(t, dir)
-			database(t, dir, "PRAGMA user_version = 11")
-		}, []Mode{Read, Write, Create}, ErrNewer, "its schema has version 11, but this program supports only up to 10; upgrade wiretime"},
+			database(t, dir, "PRAGMA user_version = 12")
+		}, []Mode{Read, Write, Create}, ErrNewer, "its schema has version 12, but this program supports only up to 11; upgrade wiretime"},
 	}
 	for _, tt := range tests {
 		for _, mode := range tt.modes {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"database/sql"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -18,26 +17,19 @@ func measuredStore(t *testing.T, repeats int) *Store {
 	s := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
 	t.Cleanup(func() { mustClose(t, s) })
 	pending := begin(t, s, repeats)
-	// In one transaction, because one for each load is synced to the disk.
-	err := s.transact(func(tx *sql.Tx) error {
-		for i, p := range pending {
-			r := measured(p)
-			if i%10 == 0 {
-				late := measured(p)
-				late.Validity, late.Reason = Invalid, "late packets"
-				late.Violations = []study.Violation{{Rule: 1, Detail: "wrong"}, {Rule: 1, Detail: "wrong again"}, {Rule: 3, Detail: "late packets"}}
-				if err := insertLoad(tx, late, false); err != nil {
-					return err
-				}
-				r.Attempt = 2
-			}
-			if err := insertLoad(tx, r, false); err != nil {
-				return err
-			}
+	var records []LoadRecord
+	for i, p := range pending {
+		r := measured(p)
+		if i%10 == 0 {
+			late := measured(p)
+			late.Validity, late.Reason = Invalid, "late packets"
+			late.Violations = []study.Violation{{Rule: 1, Detail: "wrong"}, {Rule: 1, Detail: "wrong again"}, {Rule: 3, Detail: "late packets"}}
+			records = append(records, late)
+			r.Attempt = 2
 		}
-		return nil
-	})
-	if err != nil {
+		records = append(records, r)
+	}
+	if err := s.Commit(records...); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -111,12 +111,13 @@ func insertRun(tx *sql.Tx, spec RunSpec) (int64, error) {
 			return 0, fmt.Errorf("cell %s: %w", key, err)
 		}
 	}
+	in := newInserter(tx)
 	for i, p := range spec.Plan {
 		cell, ok := cells[p.Cell.Key()]
 		if !ok {
 			return 0, fmt.Errorf("planned load %d: the run has no cell %q", i, p.Cell.Key())
 		}
-		if _, err := tx.Exec(`INSERT INTO planned (run, idx, cell, repeat, seed) VALUES (?, ?, ?, ?, ?)`,
+		if _, err := in.exec(`INSERT INTO planned (run, idx, cell, repeat, seed) VALUES (?, ?, ?, ?, ?)`,
 			run, i, cell, p.Repeat, strconv.FormatUint(p.Seed, 10)); err != nil {
 			return 0, fmt.Errorf("planned load %d: %w", i, err)
 		}
@@ -142,27 +143,61 @@ func (s *Store) FinishRun(run int64, at time.Time) error {
 	return nil
 }
 
-// Plan returns all loads of a run in the order of the plan.
+// Plan returns all loads of a run in the order of the plan. EachPlanned needs less memory.
 func (s *Store) Plan(run int64) ([]Planned, error) {
-	rows, err := query(s, scanPlanned, `
-		SELECT p.id, p.run, p.idx, p.repeat, p.seed, p.state = 'done', (SELECT count(*) FROM load l WHERE l.planned = p.id), p.cell
-		FROM planned p
-		WHERE p.run = ? ORDER BY p.idx`, run)
-	var cells map[int64]study.Cell
+	var plan []Planned
+	cells, err := s.cells(run)
 	if err == nil {
-		cells, err = s.cells(run)
+		err = s.eachPlanned(cells, func(p Planned) { plan = append(plan, p) }, "WHERE p.run = ? ORDER BY p.idx", run)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("plan of run %d: %w", run, err)
 	}
-	plan := make([]Planned, len(rows))
-	for i, r := range rows {
-		plan[i] = r.Planned
-		if plan[i].Cell, err = cellOf(cells, r.cell); err != nil {
-			return nil, fmt.Errorf("plan of run %d: %w", run, err)
-		}
-	}
 	return plan, nil
+}
+
+// EachPlanned calls f with each load of a run in the order of the plan, until f returns an error, which it then returns. It has only
+// some loads in memory at a time; all of a cell share what that cell holds. f may use the store, and what it changes is seen a
+// thousand loads later at most.
+func (s *Store) EachPlanned(run int64, f func(Planned) error) error {
+	cells, err := s.cells(run)
+	if err != nil {
+		return fmt.Errorf("plan of run %d: %w", run, err)
+	}
+	some := make([]Planned, 0, batch)
+	for next := 0; ; {
+		some = some[:0]
+		err := s.eachPlanned(cells, func(p Planned) { some = append(some, p) }, "WHERE p.run = ? AND p.idx >= ? ORDER BY p.idx LIMIT ?", run, next, batch)
+		if err != nil {
+			return fmt.Errorf("plan of run %d: %w", run, err)
+		}
+		if len(some) == 0 {
+			return nil
+		}
+		for _, p := range some {
+			if err := f(p); err != nil {
+				return err
+			}
+		}
+		next = some[len(some)-1].Index + 1
+	}
+}
+
+// eachPlanned calls f with the planned loads that the condition selects, which are of the run that has the cells.
+func (s *Store) eachPlanned(cells map[int64]study.Cell, f func(Planned), where string, args ...any) error {
+	return each(s, func(rows *sql.Rows) error {
+		var p Planned
+		var cell int64
+		err := rows.Scan(&p.ID, &p.Run, &p.Index, &p.Repeat, &p.Seed, &p.Done, &p.Attempts, &cell)
+		if err == nil {
+			p.Cell, err = cellOf(cells, cell)
+		}
+		if err == nil {
+			f(p)
+		}
+		return err
+	}, `SELECT p.id, p.run, p.idx, p.repeat, p.seed, p.state = 'done', (SELECT count(*) FROM load l WHERE l.planned = p.id), p.cell
+		FROM planned p `+where, args...)
 }
 
 // Pending returns the loads of a run that still need an attempt, in the order
@@ -170,17 +205,6 @@ func (s *Store) Plan(run int64) ([]Planned, error) {
 func (s *Store) Pending(run int64) ([]Planned, error) {
 	plan, err := s.Plan(run)
 	return slices.DeleteFunc(plan, func(p Planned) bool { return p.Done }), err
-}
-
-// plannedRow is a planned load that lacks its cell, and the cell's row ID.
-type plannedRow struct {
-	Planned
-	cell int64
-}
-
-func scanPlanned(rows *sql.Rows) (p plannedRow, err error) {
-	err = rows.Scan(&p.ID, &p.Run, &p.Index, &p.Repeat, &p.Seed, &p.Done, &p.Attempts, &p.cell)
-	return p, err
 }
 
 func (s *Store) selectRun() string {

@@ -4,7 +4,7 @@ package store
 // the database as `PRAGMA user_version`. Open rejects a store with a higher version with
 // ErrNewer. It upgrades a lower version when it opens the store for writing, and reads it
 // unchanged otherwise.
-const SchemaVersion = 10
+const SchemaVersion = 11
 
 // applicationID marks the database file as Wiretime's ("WIRE" in ASCII), kept
 // as `PRAGMA application_id`, where file(1) and other tools look for it.
@@ -68,6 +68,7 @@ CREATE TABLE load (
   programs  INTEGER REFERENCES programs(id),
   boot      INTEGER,
   boot_attempt INTEGER,
+  worker    INTEGER REFERENCES worker(id),
   UNIQUE (planned, attempt)
 ) STRICT, WITHOUT ROWID;
 
@@ -85,7 +86,7 @@ CREATE TABLE violation (
 ) STRICT;
 
 CREATE INDEX violation_load ON violation(load);
-` + cellValueTable + pageTable + paperTables + programsTable + artefactTable + statisticColumns + growthColumns
+` + cellValueTable + pageTable + paperTables + programsTable + artefactTable + statisticColumns + growthColumns + workerTables
 
 // cellValueTable holds a row for each axis of each cell, in the order of the workload.
 const cellValueTable = `
@@ -187,8 +188,29 @@ CREATE TABLE artefact (
 ) STRICT, WITHOUT ROWID;
 `
 
+// workerTables hold the processes that carry out loads for a run beside its own, and the loads that were taken back from them.
+const workerTables = `
+CREATE TABLE worker (
+  id        INTEGER PRIMARY KEY,
+  run       INTEGER NOT NULL REFERENCES run(id),
+  name      TEXT NOT NULL,
+  described TEXT NOT NULL CHECK (json_valid(described)),
+  UNIQUE (run, name)
+) STRICT;
+
+CREATE TABLE retracted (
+  id     INTEGER PRIMARY KEY,
+  run    INTEGER NOT NULL REFERENCES run(id),
+  load   TEXT NOT NULL,
+  worker INTEGER REFERENCES worker(id),
+  why    TEXT NOT NULL,
+  at     INTEGER NOT NULL,
+  record TEXT NOT NULL CHECK (json_valid(record))
+) STRICT;
+`
+
 // upgrades has the statements that upgrade a store from each earlier schema version to the next.
-// Store.upgradeCells upgrades the version that is not here, and the last one gets its views.
+// Store.upgradeCells upgrades the version that is not here, and version 9 gets the views.
 var upgrades = map[int]string{
 	// Before the virtual clock existed, every cell was on the real one.
 	1: "ALTER TABLE cell ADD COLUMN clock TEXT NOT NULL DEFAULT 'real' CHECK (clock IN ('real', 'virtual'))",
@@ -214,4 +236,6 @@ var upgrades = map[int]string{
 	7: statisticColumns,
 	// Before claims of growth existed, every claim had a range.
 	8: growthColumns,
+	// Before workers existed, the run's own process made every load.
+	10: workerTables + "ALTER TABLE load ADD COLUMN worker INTEGER REFERENCES worker(id);",
 }

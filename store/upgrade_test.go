@@ -196,6 +196,8 @@ func TestAnUpgradeThatFailsLeavesTheStoreAsItWas(t *testing.T) {
 		if err == nil {
 			conflicts := "CREATE TABLE artefact (note TEXT)" // a user's table
 			switch {
+			case was >= viewsSince:
+				conflicts = "CREATE TABLE retracted (note TEXT)"
 			case was == viewsSince-1:
 				conflicts = "CREATE VIEW medians AS SELECT 1" // a user's view
 			case was >= statisticSince:

@@ -41,7 +41,7 @@ FROM cell c JOIN run r ON r.id = c.run`},
 SELECT l.id AS load, p.run, c.study, p.cell, p.idx, p.repeat, l.attempt,
   strftime('%Y-%m-%dT%H:%M:%fZ', l.started / 1e9, 'unixepoch') AS started, l.wall_ms, l.validity, l.reason,
   (SELECT group_concat(rule) FROM (SELECT DISTINCT rule FROM violation WHERE load = l.id ORDER BY rule)) AS rules,
-  l.artefacts, ` + axes("c") + `
+  l.artefacts, (SELECT name FROM worker WHERE id = l.worker) AS worker, ` + axes("c") + `
 FROM planned p CROSS JOIN load l ON l.planned = p.id CROSS JOIN cells c ON c.cell = p.cell`},
 		{"valid_values", `
 SELECT v.load, p.run, c.study, p.cell, p.idx, p.repeat, v.metric, m.unit, v.value, ` + axes("c") + `

@@ -67,7 +67,7 @@ type published struct {
 }
 
 // notAxes are the columns of an export that are not about the cell.
-var notAxes = []string{"run", "study", "load", "index", "repeat", "attempt", "seed", "started", "wall_ms", "validity", "reason", "metric", "unit", "value"}
+var notAxes = []string{"run", "study", "load", "index", "repeat", "attempt", "seed", "started", "wall_ms", "worker", "validity", "reason", "metric", "unit", "value"}
 
 func newRuns(folder string) *runs { return &runs{folder: folder, read: map[string]*measuredRun{}} }
 

@@ -1,0 +1,75 @@
+// Package broker carries campaigns over NATS JetStream: how to reach a server, what must be in an account, what a worker
+// may do there, and a server of our own for those who have none. It knows nothing of loads.
+package broker
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// The streams and buckets of campaigns. An account has one of each, whatever the number of campaigns.
+const (
+	// WorkStream is a work queue of batches to be carried out. Each campaign has a durable pull consumer with its own name.
+	WorkStream = "WIRETIME_WORK"
+	// ResultStream is a work queue of the results of batches. Each campaign has a durable pull consumer with its own name.
+	ResultStream = "WIRETIME_RESULTS"
+	// CampaignBucket is a key-value bucket that coordinators write and workers read.
+	CampaignBucket = "wiretime-campaigns"
+	// WorkerBucket is a key-value bucket in which each worker writes its own state.
+	WorkerBucket = "wiretime-workers"
+	// InputBucket is an object bucket that coordinators write and workers read.
+	InputBucket = "wiretime-inputs"
+	// ArtefactBucket is an object bucket that workers write with PutArtefact and coordinators read.
+	ArtefactBucket = "wiretime-artefacts"
+)
+
+var (
+	campaignName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+	workerName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,60}$`)
+)
+
+// CheckName says what is wrong with the name of a campaign.
+func CheckName(campaign string) error {
+	if !campaignName.MatchString(campaign) {
+		return fmt.Errorf("the campaign's name %q: must be 1 to 40 of the characters a-z, 0-9 and -", campaign)
+	}
+	return nil
+}
+
+// CheckWorker says what is wrong with the name of a worker.
+func CheckWorker(worker string) error {
+	if !workerName.MatchString(worker) {
+		return fmt.Errorf("the worker's name %q: must be 1 to 60 of the characters A-Z, a-z, 0-9, _ and -", worker)
+	}
+	return nil
+}
+
+// WorkSubject is the subject of a batch to be carried out. "*" and ">" stand for any batch.
+func WorkSubject(campaign, batch string) string { return "wiretime.work." + campaign + "." + batch }
+
+// ResultSubject is the subject of the result of a batch. "*" stands for any campaign, worker or batch.
+func ResultSubject(campaign, worker, batch string) string {
+	return "wiretime.result." + campaign + "." + worker + "." + batch
+}
+
+// ParseResultSubject returns the names in the subject of a result, or false for another subject.
+func ParseResultSubject(subject string) (campaign, worker, batch string, ok bool) {
+	parts := strings.Split(subject, ".")
+	if len(parts) != 5 || parts[0] != "wiretime" || parts[1] != "result" {
+		return "", "", "", false
+	}
+	return parts[2], parts[3], parts[4], true
+}
+
+// PlanKey is the key of a campaign's signed plan in CampaignBucket.
+func PlanKey(campaign string) string { return "plan." + campaign }
+
+// CoordinatorKey is the key of the lease of a campaign's coordinator in CampaignBucket.
+func CoordinatorKey(campaign string) string { return "coordinator." + campaign }
+
+// QuarantineKey is the key in CampaignBucket that excludes a worker from a campaign. The worker "*" stands for all of them.
+func QuarantineKey(campaign, worker string) string { return "quarantine." + campaign + "." + worker }
+
+// StateKey is the key of a worker's state in WorkerBucket. The worker "*" stands for all of them.
+func StateKey(campaign, worker string) string { return campaign + "." + worker }

@@ -1,0 +1,495 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// campaign is a server with a campaign "c", a batch "b" and an input, as workers find it, and one worker "w".
+type campaign struct {
+	server      *Server
+	coordinator jetstream.JetStream
+	worker      *nats.Conn
+	js          jetstream.JetStream // the worker's
+	violations  chan error          // what the server refused the worker
+}
+
+func underWay(t *testing.T) *campaign {
+	t.Helper()
+	c := &campaign{violations: make(chan error, 100)}
+	c.server, c.coordinator = prepared(t)
+	ctx := t.Context()
+	plans, err := c.coordinator.KeyValue(ctx, CampaignBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plans.PutString(ctx, PlanKey("c"), "plan"); err != nil {
+		t.Fatal(err)
+	}
+	inputs, err := c.coordinator.ObjectStore(ctx, InputBucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inputs.PutBytes(ctx, "site", bytes.Repeat([]byte("x"), 300_000)); err != nil {
+		t.Fatal(err)
+	}
+	for _, stream := range []string{WorkStream, ResultStream} {
+		if _, err := c.coordinator.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{Durable: "c", AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.publish(t, WorkSubject("c", "b"), "work")
+	c.worker = joined(t, invited(t, c.server, "w"))
+	c.worker.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.violations <- err })
+	if c.js, err = jetstream.New(c.worker); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// publish publishes as the coordinator.
+func (c *campaign) publish(t *testing.T, subject, text string) {
+	t.Helper()
+	if _, err := c.coordinator.Publish(t.Context(), subject, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// last is the last message of a subject in a stream, "" if there is none.
+func (c *campaign) last(t *testing.T, name, subject string) string {
+	t.Helper()
+	stream, err := c.coordinator.Stream(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := stream.GetLastMsgForSubject(t.Context(), subject)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(m.Data)
+}
+
+// TestWorkerRights: a worker can do all that its work needs, with nats.go as it is, and the server refuses it nothing on
+// the way.
+func TestWorkerRights(t *testing.T) {
+	c := underWay(t)
+	ctx := t.Context()
+	consumer, err := c.js.Consumer(ctx, WorkStream, "c")
+	if err != nil {
+		t.Fatal("find the work: ", err)
+	}
+	batch, err := consumer.Next(jetstream.FetchMaxWait(10 * time.Second))
+	if err != nil || string(batch.Data()) != "work" {
+		t.Fatalf("pull a batch: %v, %v", batch, err)
+	}
+	if err := batch.InProgress(); err != nil {
+		t.Error("extend the lease: ", err)
+	}
+	if err := batch.Nak(); err != nil {
+		t.Error("give a batch back: ", err)
+	}
+	fetched, err := consumer.Fetch(1, jetstream.FetchMaxWait(10*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if batch = <-fetched.Messages(); batch == nil {
+		t.Fatal("pull it again: ", fetched.Error())
+	}
+
+	plans, err := c.js.KeyValue(ctx, CampaignBucket)
+	if err != nil {
+		t.Fatal("find the plans: ", err)
+	}
+	if plan, err := plans.Get(ctx, PlanKey("c")); err != nil || string(plan.Value()) != "plan" {
+		t.Errorf("read the plan: %v, %v", plan, err)
+	}
+	if _, err := plans.Get(ctx, PlanKey("other")); !errors.Is(err, jetstream.ErrKeyNotFound) {
+		t.Errorf("a plan that is not there: %v", err)
+	}
+	watcher, err := plans.Watch(ctx, PlanKey("c"))
+	if err != nil {
+		t.Fatal("watch the plan: ", err)
+	}
+	if plan := <-watcher.Updates(); plan == nil || string(plan.Value()) != "plan" {
+		t.Errorf("the plan now: %v", plan)
+	}
+	if end := <-watcher.Updates(); end != nil {
+		t.Errorf("another plan now: %v", end)
+	}
+	c.publish(t, "$KV."+CampaignBucket+"."+PlanKey("c"), "plan 2")
+	if plan := <-watcher.Updates(); plan == nil || string(plan.Value()) != "plan 2" {
+		t.Errorf("the next plan: %v", plan)
+	}
+	all, err := plans.WatchFiltered(ctx, []string{PlanKey("c"), QuarantineKey("c", "w")})
+	if err != nil {
+		t.Fatal("watch two keys: ", err)
+	}
+	if plan := <-all.Updates(); plan == nil || string(plan.Value()) != "plan 2" {
+		t.Errorf("the plan among two keys: %v", plan)
+	}
+	for _, w := range []jetstream.KeyWatcher{watcher, all} {
+		if err := w.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+
+	inputs, err := c.js.ObjectStore(ctx, InputBucket)
+	if err != nil {
+		t.Fatal("find the inputs: ", err)
+	}
+	if site, err := inputs.GetBytes(ctx, "site"); err != nil || len(site) != 300_000 {
+		t.Errorf("read an input: %d octets, %v", len(site), err)
+	}
+	states, err := c.js.KeyValue(ctx, WorkerBucket)
+	if err != nil {
+		t.Fatal("find the states: ", err)
+	}
+	for range 2 {
+		if _, err := states.PutString(ctx, StateKey("c", "w"), "busy"); err != nil {
+			t.Error("write the state: ", err)
+		}
+	}
+	if _, err := PutArtefact(ctx, c.js, bytes.NewReader(bytes.Repeat([]byte("a"), 300_000))); err != nil {
+		t.Error(err)
+	}
+	result := &nats.Msg{Subject: ResultSubject("c", "w", "b"), Data: []byte("result")}
+	if _, err := c.js.PublishMsg(ctx, result, jetstream.WithMsgID("c.b")); err != nil {
+		t.Error("publish a result: ", err)
+	}
+	if err := batch.DoubleAck(ctx); err != nil {
+		t.Error("acknowledge a batch: ", err)
+	}
+	if err := c.worker.Flush(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-c.violations:
+		t.Error("the server refused something: ", err)
+	default:
+	}
+	if text := c.last(t, ResultStream, ResultSubject("c", "w", "b")); text != "result" {
+		t.Errorf("the result is %q", text)
+	}
+	if text := c.last(t, WorkStream, WorkSubject("c", "b")); text != "" {
+		t.Errorf("the acknowledged batch is still there: %q", text)
+	}
+}
+
+// TestWorkerIsRefused: the server refuses everything else, and what it guards stays as it was.
+func TestWorkerIsRefused(t *testing.T) {
+	c := underWay(t)
+	joined(t, invited(t, c.server, "other"))
+	c.publish(t, ResultSubject("c", "other", "b"), "result of another")
+	c.publish(t, "$KV."+WorkerBucket+"."+StateKey("c", "other"), "state of another")
+	object, err := PutArtefact(t.Context(), c.coordinator, strings.NewReader("artefact"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := c.sizes(t)
+
+	publish := func(subject string) func() error { return func() error { return c.worker.Publish(subject, []byte("{}")) } }
+	listen := func(subject string) func() error {
+		return func() error {
+			_, err := c.worker.SubscribeSync(subject)
+			return err
+		}
+	}
+	for _, f := range []struct {
+		name string
+		do   func() error
+	}{
+		{"publish the result of another worker", publish(ResultSubject("c", "other", "b"))},
+		{"publish a result in no name", publish("wiretime.result.c.b")},
+		{"publish a batch", publish(WorkSubject("c", "b2"))},
+		{"look at the results", publish("$JS.API.STREAM.INFO." + ResultStream)},
+		{"pull results", publish("$JS.API.CONSUMER.MSG.NEXT." + ResultStream + ".c")},
+		{"read a result", publish("$JS.API.STREAM.MSG.GET." + ResultStream)},
+		{"read a result directly", publish("$JS.API.DIRECT.GET." + ResultStream)},
+		{"acknowledge a result", publish("$JS.ACK." + ResultStream + ".c.1.1.1.1.0")},
+		{"create a consumer of results", publish("$JS.API.CONSUMER.CREATE." + ResultStream + ".x")},
+		{"create a consumer of work", publish("$JS.API.CONSUMER.CREATE." + WorkStream + ".x")},
+		{"create a durable consumer of work", publish("$JS.API.CONSUMER.DURABLE.CREATE." + WorkStream + ".x")},
+		{"delete the consumer of work", publish("$JS.API.CONSUMER.DELETE." + WorkStream + ".c")},
+		{"pause the consumer of work", publish("$JS.API.CONSUMER.PAUSE." + WorkStream + ".c")},
+		{"read work past its consumer", publish("$JS.API.STREAM.MSG.GET." + WorkStream)},
+		{"list the streams", publish("$JS.API.STREAM.NAMES")},
+		{"create a stream", publish("$JS.API.STREAM.CREATE.MINE")},
+		{"change a stream", publish("$JS.API.STREAM.UPDATE." + WorkStream)},
+		{"purge the work", publish("$JS.API.STREAM.PURGE." + WorkStream)},
+		{"delete the work", publish("$JS.API.STREAM.DELETE." + WorkStream)},
+		{"delete a batch", publish("$JS.API.STREAM.MSG.DELETE." + WorkStream)},
+		{"purge the plans", publish("$JS.API.STREAM.PURGE.KV_" + CampaignBucket)},
+		{"purge the artefacts", publish("$JS.API.STREAM.PURGE.OBJ_" + ArtefactBucket)},
+		{"delete an artefact", publish("$JS.API.STREAM.MSG.DELETE.OBJ_" + ArtefactBucket)},
+		{"read artefacts", publish("$JS.API.DIRECT.GET.OBJ_" + ArtefactBucket + "." + metaSubject(object))},
+		{"create a consumer of artefacts", publish("$JS.API.CONSUMER.CREATE.OBJ_" + ArtefactBucket + ".x")},
+		{"take a snapshot", publish("$JS.API.STREAM.SNAPSHOT.OBJ_" + InputBucket)},
+		{"write a plan", publish("$KV." + CampaignBucket + "." + PlanKey("c"))},
+		{"write a lease", publish("$KV." + CampaignBucket + "." + CoordinatorKey("c"))},
+		{"quarantine another worker", publish("$KV." + CampaignBucket + "." + QuarantineKey("c", "other"))},
+		{"write or delete another worker's state", publish("$KV." + WorkerBucket + "." + StateKey("c", "other"))},
+		{"read another worker's state", publish("$JS.API.DIRECT.GET.KV_" + WorkerBucket + ".$KV." + WorkerBucket + "." + StateKey("c", "other"))},
+		{"read its own state", publish("$JS.API.DIRECT.GET.KV_" + WorkerBucket + ".$KV." + WorkerBucket + "." + StateKey("c", "w"))},
+		{"write an input", publish("$O." + InputBucket + ".M.c2l0ZQ==")},
+		{"write a part of an input", publish("$O." + InputBucket + ".C.x")},
+		{"answer another's request", publish("_INBOX.other.x")},
+		{"publish anything else", publish("x")},
+		{"ask the system", publish("$SYS.REQ.SERVER.PING")},
+		{"hear everything", listen(">")},
+		{"hear the answers of all", listen("_INBOX.>")},
+		{"hear the answers of another", listen("_INBOX.other.>")},
+		{"hear the results", listen("wiretime.result.>")},
+		{"hear the work", listen("wiretime.work.>")},
+		{"hear the states", listen("$KV.>")},
+		{"hear the artefacts", listen("$O.>")},
+		{"hear requests to JetStream", listen("$JS.API.>")},
+		{"hear advisories", listen("$JS.EVENT.>")},
+		{"hear the system", listen("$SYS.>")},
+	} {
+		if err := f.do(); err != nil {
+			t.Errorf("%s: %v", f.name, err)
+			continue
+		}
+		if err := c.worker.Flush(); err != nil { // the refusal has come when the answer to this ping has
+			t.Fatal(err)
+		}
+		select {
+		case err := <-c.violations:
+			if !errors.Is(err, nats.ErrPermissionViolation) {
+				t.Errorf("%s: %v", f.name, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s: the server does it", f.name)
+		}
+	}
+	if after := c.sizes(t); after != before {
+		t.Errorf("the streams had\n%s\nand now have\n%s", before, after)
+	}
+}
+
+// sizes says which streams there are, and how many messages and consumers each has.
+func (c *campaign) sizes(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	list := c.coordinator.ListStreams(t.Context())
+	for info := range list.Info() {
+		line, err := json.Marshal(map[string]any{info.Config.Name: []any{info.State.Msgs, info.State.LastSeq, info.State.Consumers}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(line, '\n'))
+	}
+	if list.Err() != nil {
+		t.Fatal(list.Err())
+	}
+	return b.String()
+}
+
+// TestRollupsAreRefused: a worker cannot remove the messages of others with one of its own that says it stands for all.
+func TestRollupsAreRefused(t *testing.T) {
+	c := underWay(t)
+	for _, subject := range []string{ResultSubject("c", "w", "b"), "$KV." + WorkerBucket + "." + StateKey("c", "w"), metaSubject("x"), chunkSubject("x")} {
+		m := nats.NewMsg(subject)
+		m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupAll)
+		if _, err := c.js.PublishMsg(t.Context(), m); err == nil || !strings.Contains(err.Error(), "rollup not permitted") {
+			t.Errorf("a rollup of %s: %v", subject, err)
+		}
+	}
+}
+
+// TestWhatAnswersCanDo holds WorkerRights' docstring to what it says of the server: it sends an answer to wherever the
+// question says, so what a worker can read it can have published, but nothing of its own making.
+func TestWhatAnswersCanDo(t *testing.T) {
+	c := underWay(t)
+	forged := ResultSubject("c", "other", "b")
+	ask := func(subject, body string) {
+		t.Helper()
+		if err := c.worker.PublishMsg(&nats.Msg{Subject: subject, Reply: forged, Data: []byte(body)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.worker.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result := func() string {
+		t.Helper()
+		consumer, err := c.coordinator.Consumer(t.Context(), ResultStream, "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := consumer.Next(jetstream.FetchMaxWait(10 * time.Second))
+		if err != nil {
+			t.Fatal("no message came through: ", err)
+		}
+		if err := m.DoubleAck(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return string(m.Data())
+	}
+	ask("$JS.API.CONSUMER.MSG.NEXT."+WorkStream+".c", `{"batch":1}`)
+	if text := result(); text != "work" {
+		t.Errorf("a pulled batch came through as %q", text)
+	}
+	ask("$JS.API.DIRECT.GET.KV_"+CampaignBucket+".$KV."+CampaignBucket+"."+PlanKey("c"), "")
+	if text := result(); text != "plan" {
+		t.Errorf("a plan came through as %q", text)
+	}
+	// The worker's own words, where it can write and would like to read.
+	for _, stream := range []string{"KV_" + WorkerBucket, "OBJ_" + ArtefactBucket} {
+		for _, right := range WorkerRights("w").Pub.Allow {
+			for _, verb := range []string{"DIRECT.GET.", "STREAM.MSG.GET.", "CONSUMER.CREATE.", "CONSUMER.MSG.NEXT."} {
+				if strings.HasPrefix(right, "$JS.API."+verb+stream) {
+					t.Errorf("a worker can read what workers write: %s", right)
+				}
+			}
+		}
+	}
+}
+
+// TestTwoCampaignsInAnAccount: names keep them apart.
+func TestNames(t *testing.T) {
+	for _, bad := range []string{"", "A", "a.b", "a b", "*", ">", "ä", strings.Repeat("a", 41)} {
+		if CheckName(bad) == nil {
+			t.Errorf("%q is taken for the name of a campaign", bad)
+		}
+	}
+	for _, bad := range []string{"", "a.b", "a b", "*", ">", "ä", strings.Repeat("a", 61)} {
+		if CheckWorker(bad) == nil {
+			t.Errorf("%q is taken for the name of a worker", bad)
+		}
+	}
+	campaign, worker, batch, ok := ParseResultSubject(ResultSubject("c-1", "W_1", "17"))
+	if campaign != "c-1" || worker != "W_1" || batch != "17" || !ok {
+		t.Errorf("a result's subject reads %q %q %q %t", campaign, worker, batch, ok)
+	}
+	for _, bad := range []string{"", "wiretime.result.c.w", "wiretime.work.c.w.b", "wiretime.result.c.w.b.x"} {
+		if _, _, _, ok := ParseResultSubject(bad); ok {
+			t.Errorf("%q is taken for the subject of a result", bad)
+		}
+	}
+}
+
+// TestArtefacts: what a worker puts a coordinator gets, whatever else was put by the same name, and both object stores
+// and PutArtefact speak of the same objects.
+func TestArtefacts(t *testing.T) {
+	c := underWay(t)
+	ctx := t.Context()
+	for _, content := range []string{"", "short", strings.Repeat("one chunk", 1) + strings.Repeat("x", chunkOctets-9), strings.Repeat("long", 100_000)} {
+		name, err := PutArtefact(ctx, c.js, strings.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := c.get(t, name, int64(len(content))); err != nil || text != content {
+			t.Errorf("%d octets come back as %d, %v", len(content), len(text), err)
+		}
+		objects, err := c.coordinator.ObjectStore(ctx, ArtefactBucket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := objects.GetString(ctx, name); err != nil || text != content {
+			t.Errorf("%d octets come back as %d from the object store, %v", len(content), len(text), err)
+		}
+		if content == "" {
+			continue
+		}
+		if _, err := c.get(t, name, int64(len(content))-1); !errors.Is(err, ErrNoArtefact) {
+			t.Errorf("an object that is too large: %v", err)
+		}
+		// A hostile worker puts others in its place, the worst last.
+		for _, hostile := range []string{
+			`{"name":"` + name + `","bucket":"` + ArtefactBucket + `","nuid":"absent","size":5,"chunks":1}`,
+			`{"name":"` + name + `","nuid":">"}`,
+			`{"name":"` + name + `","options":{"link":{"bucket":"` + ArtefactBucket + `","name":"` + name + `"}}}`,
+			`{}`, `[`, ``,
+		} {
+			if _, err := c.js.Publish(ctx, metaSubject(name), []byte(hostile)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text, err := c.get(t, name, int64(len(content))); err != nil || text != content {
+			t.Errorf("behind hostile ones, %d octets come back as %d, %v", len(content), len(text), err)
+		}
+		for range 2 {
+			if err := DeleteArtefact(ctx, c.coordinator, name); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := c.get(t, name, int64(len(content))); !errors.Is(err, ErrNoArtefact) {
+			t.Errorf("an object that was deleted: %v", err)
+		}
+	}
+}
+
+// get gets an object as the coordinator.
+func (c *campaign) get(t *testing.T, name string, most int64) (string, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "object")
+	if err := os.WriteFile(file, []byte("of before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := GetArtefact(t.Context(), c.coordinator, name, f, most); err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text), nil
+}
+
+// TestFullBucket: a full bucket refuses an object and keeps what it has. Once there is room it takes the object.
+func TestFullBucket(t *testing.T) {
+	c := underWay(t)
+	ctx := t.Context()
+	first, err := PutArtefact(ctx, c.js, bytes.NewReader(bytes.Repeat([]byte("a"), 700_000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := bytes.Repeat([]byte("b"), 600_000) // more than the rest of 1 MiB
+	if _, err = PutArtefact(ctx, c.js, bytes.NewReader(second)); !IsFull(err) {
+		t.Fatalf("a full bucket says %v", err)
+	}
+	if text, err := c.get(t, first, 1<<20); err != nil || len(text) != 700_000 {
+		t.Errorf("the first object comes back with %d octets, %v", len(text), err)
+	}
+	if err := DeleteArtefact(ctx, c.coordinator, first); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := SweepArtefacts(ctx, c.coordinator, time.Hour); err != nil || n != 0 {
+		t.Errorf("swept %d young uploads, %v", n, err)
+	}
+	if n, err := SweepArtefacts(ctx, c.coordinator, 0); err != nil || n != 1 {
+		t.Errorf("swept %d uploads, %v", n, err)
+	}
+	name, err := PutArtefact(ctx, c.js, bytes.NewReader(second))
+	if err != nil {
+		t.Fatal("with room again: ", err)
+	}
+	if n, err := SweepArtefacts(ctx, c.coordinator, 0); err != nil || n != 0 {
+		t.Errorf("swept %d whole objects, %v", n, err)
+	}
+	if text, err := c.get(t, name, 1<<20); err != nil || text != string(second) {
+		t.Errorf("the second object comes back with %d octets, %v", len(text), err)
+	}
+	if IsFull(nil) || IsFull(context.Canceled) || IsFull(jetstream.ErrStreamNotFound) {
+		t.Error("other errors are taken for a full bucket")
+	}
+}
