@@ -168,7 +168,7 @@ func (r *run) keepPanic(id, dir string, p *panics.Panic) (err error) {
 		return nil
 	}
 	if dir == "" {
-		dir, err = r.Store.StageDir(id)
+		dir, err = r.keeper.StageDir(id)
 	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, panicFile), []byte(p.Report()), 0o644)
@@ -194,8 +194,8 @@ func (r *run) keep(j *job, record store.LoadRecord) error {
 	if j.series != nil {
 		return r.keepInSeries(j, record)
 	}
-	record.Drop, record.Compress = r.dropAtOnce(record), r.Keep == study.KeepCompressed
-	if err := r.Store.Commit(record); err != nil {
+	Keep(&record, r.Keep)
+	if err := r.keeper.Commit(record); err != nil {
 		return err
 	}
 	j.attempt++

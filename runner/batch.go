@@ -7,6 +7,7 @@ import (
 
 	"wiretime/guest"
 	"wiretime/store"
+	"wiretime/workload"
 )
 
 // Memory of a guest in octets, besides what its loads need (workload.Guest). Chromium crashes
@@ -28,39 +29,68 @@ const wallLimit = 3 * time.Minute
 type batch struct {
 	number int // in the order of the plan, within its slot, from 0; part of the guest's seed
 	jobs   []*job
-	work   time.Duration // that is expected of them
-}
-
-// full reports whether the boot has no room for that many more loads, which are of one session if there are several.
-func (b *batch) full(more int) bool {
-	g := b.jobs[0].Guest
-	return len(b.jobs)+more > g.Loads || g.Work > 0 && b.work >= g.Work
 }
 
 // batches divides the jobs on the virtual clock among guests. A session is made in one boot, however many loads
 // it has.
 func batches(queue []*job) []*batch {
 	var all []*batch
-	type kind struct {
-		slot int
-		boot string // Guest.Boot
-	}
-	open, inSlot := map[kind]*batch{}, map[int]int{}
+	var d division
 	for _, jobs := range together(queue) {
-		k := kind{jobs[0].slot, jobs[0].Guest.Boot}
-		b := open[k]
-		if b == nil || b.full(len(jobs)) {
-			b = &batch{number: inSlot[k.slot]}
-			inSlot[k.slot]++
-			all = append(all, b)
-			open[k] = b
+		at, number := d.place(jobs)
+		if at == len(all) {
+			all = append(all, &batch{number: number})
 		}
-		for _, j := range jobs {
-			b.jobs = append(b.jobs, j)
-			b.work += j.Estimate.Duration
-		}
+		all[at].jobs = append(all[at].jobs, jobs...)
 	}
 	return all
+}
+
+// division divides loads among boots, in the order of the plan.
+type division struct {
+	open   map[kind]*space
+	inSlot map[int]int // boots of each slot
+	boots  int
+}
+
+// kind is what loads that share a boot have in common.
+type kind struct {
+	slot int
+	boot string // Guest.Boot
+}
+
+// space is what is left of a boot.
+type space struct {
+	at, number int
+	guest      workload.Guest // of its first load
+	loads      int
+	work       time.Duration // that is expected of them
+}
+
+// place returns the boot that jobs are made in, which are of one session if there are several: its place among all boots,
+// from 0, and its number within its slot.
+func (d *division) place(jobs []*job) (at, number int) {
+	if d.open == nil {
+		d.open, d.inSlot = map[kind]*space{}, map[int]int{}
+	}
+	k := kind{jobs[0].slot, jobs[0].Guest.Boot}
+	s := d.open[k]
+	if s == nil || s.full(len(jobs)) {
+		s = &space{at: d.boots, number: d.inSlot[k.slot], guest: jobs[0].Guest}
+		d.boots++
+		d.inSlot[k.slot]++
+		d.open[k] = s
+	}
+	s.loads += len(jobs)
+	for _, j := range jobs {
+		s.work += j.Estimate.Duration
+	}
+	return s.at, s.number
+}
+
+// full reports whether the boot has no room for that many more loads.
+func (s *space) full(more int) bool {
+	return s.loads+more > s.guest.Loads || s.guest.Work > 0 && s.work >= s.guest.Work
 }
 
 // orders returns what a guest is to do for these jobs.

@@ -9,11 +9,6 @@ import (
 	"wiretime/study"
 )
 
-// dropAtOnce reports whether an attempt's artefacts are dropped as soon as it is judged.
-func (r *run) dropAtOnce(record store.LoadRecord) bool {
-	return r.Keep == study.KeepNone && record.Validity == store.Valid
-}
-
 // trim drops the artefacts that the run does not keep of some cells, which count as one cell. A job stands for each
 // cell. With keep: median it drops nothing before the cells are complete.
 func (r *run) trim(cells []*job) error {
@@ -47,6 +42,24 @@ func (r *run) trim(cells []*job) error {
 		}
 	}
 	return nil
+}
+
+// Keep says what a store that keeps such artefacts (study.Keeps) does with those of an attempt at once.
+func Keep(r *store.LoadRecord, keep string) {
+	r.Drop = keep == study.KeepNone && r.Validity == store.Valid
+	r.Compress = keep == study.KeepCompressed
+}
+
+// Trim drops the artefacts that a run does not keep of the cells of some loads, which were made elsewhere. Loads of a session
+// are next to each other.
+func Trim(c Config, loads []store.Planned) error {
+	queue := make([]*job, len(loads))
+	for i, p := range loads {
+		queue[i] = &job{planned: p}
+	}
+	gatherSeries(queue)
+	r := &run{Config: c}
+	return r.trimAll(queue)
 }
 
 // trimAll trims all cells, since a run may have been killed before it could.

@@ -54,7 +54,7 @@ func (p *liveStation) carryOut(ctx context.Context, j *job) error {
 	p.run.turn(nil, j)
 	defer p.run.turn(j, nil)
 	record := p.run.begin(j, time.Now())
-	dir, err := p.run.Store.StageDir(record.ID())
+	dir, err := p.run.keeper.StageDir(record.ID())
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func begun(t *testing.T, page *site.Site, session study.Session, repeats int, ce
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{Config: Config{Store: st, Run: id, Seed: 1, Sites: map[string]*site.Site{page.Name: page}, Report: func(Attempt) {},
+	r := &run{keeper: st, Config: Config{Store: st, Run: id, Seed: 1, Sites: map[string]*site.Site{page.Name: page}, Report: func(Attempt) {},
 		Options: study.Options{Timeout: time.Minute, Retries: 1, DNS: study.DNSInstant, Fallback: study.FallbackNone, Session: session, TCPRmem: labtest.Config(1).TCPRmem, TCPWmem: labtest.Config(1).TCPWmem,
 			LateLimit: study.Late{P99: time.Hour, Share: 1e9}, TakenLimit: 1e9}}}
 	if cells[0].Clock() == study.ClockVirtual {

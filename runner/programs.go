@@ -107,8 +107,8 @@ func sumFile(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// programsOf returns those programs that loads of a cell follow from.
-func programsOf(all map[string]string, c study.Cell) map[string]string {
+// ProgramsOf returns those programs that loads of a cell follow from.
+func ProgramsOf(all map[string]string, c study.Cell) map[string]string {
 	of := maps.Clone(all)
 	maps.DeleteFunc(of, func(name, _ string) bool {
 		return name != programOwn && name != programKernel && !strings.HasPrefix(name, programSite) && name != c.By() && name != c.On(study.AxisServer)
@@ -127,7 +127,7 @@ func ComparePrograms(l store.Load, made *store.Making, now map[string]string) []
 		return []ProgramDifference{{programOwn, "an earlier version, which stored no checksums", now[programOwn]}}
 	}
 	var all []ProgramDifference
-	current := programsOf(now, l.Cell)
+	current := ProgramsOf(now, l.Cell)
 	for _, name := range slices.Sorted(maps.Keys(made.Programs)) {
 		if then := made.Programs[name]; then != current[name] {
 			all = append(all, ProgramDifference{name, then, current[name]})

@@ -96,7 +96,7 @@ func (p *stations) carryOut(ctx context.Context, jobs []*job) error {
 func (p *stations) carryOutOn(ctx context.Context, s *station.Station, j *job, record store.LoadRecord, last bool) (gone bool, err error) {
 	p.run.turn(nil, j)
 	defer p.run.turn(j, nil)
-	dir, err := p.run.Store.StageDir(record.ID())
+	dir, err := p.run.keeper.StageDir(record.ID())
 	if err != nil {
 		return true, errors.Join(err, s.Close())
 	}

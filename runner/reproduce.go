@@ -265,9 +265,7 @@ func (r *run) compare(j *job, l store.Load, result guest.Result) (repetition Rep
 	if err != nil {
 		return repetition, err
 	}
-	// Counts hold the host's processor time, too, which is another one each time.
-	isCounts := func(f store.File) bool { return f.Name == counts.File }
-	first, second = slices.DeleteFunc(first, isCounts), slices.DeleteFunc(second, isCounts)
+	first, second = slices.DeleteFunc(first, Unrepeatable), slices.DeleteFunc(second, Unrepeatable)
 	metrics := Metrics(j.planned.Cell.Workload)
 	repetition = Repetition{Load: l, Files: pairs(first, second), Dir: result.Dir, Validity: again.Validity, Reason: again.Reason,
 		Differences: compareValues(metrics, l.Values, again.Values)}
@@ -280,6 +278,10 @@ func (r *run) compare(j *job, l store.Load, result guest.Result) (repetition Rep
 	}
 	return repetition, nil
 }
+
+// Unrepeatable reports whether an artefact of a load on the virtual clock is another one each time: the counts, which hold the
+// host's processor time, too.
+func Unrepeatable(f store.File) bool { return f.Name == counts.File }
 
 func pairs(first, second []store.File) []FilePair {
 	var all []FilePair

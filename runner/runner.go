@@ -70,9 +70,20 @@ type Attempt struct {
 	Remaining time.Duration // estimate of the time until the run is done
 }
 
+// keeper keeps what attempts leave: a run's store or, for a batch that is carried out for another process, an Executor.
+type keeper interface {
+	// StageDir makes the folder for the artefacts of an attempt.
+	StageDir(load string) (string, error)
+	// ScratchDir makes a folder on a disk for what loads leave before it is kept.
+	ScratchDir() (string, error)
+	// Commit keeps attempts, all or none.
+	Commit(records ...store.LoadRecord) error
+}
+
 // run holds the state of a run in progress.
 type run struct {
 	Config
+	keeper     keeper
 	station    station.Config        // without the parts that depend on the clock
 	congestion map[string][]string   // congestion controls of each clock's kernel
 	served     map[string]*site.Site // by job.served
@@ -89,7 +100,7 @@ type run struct {
 // the whole machine, and loads on the real clock must not share it with them. Run returns nil
 // when no load is pending. When ctx ends, it returns the cause, and unfinished loads stay pending.
 func Run(ctx context.Context, c Config) error {
-	r := &run{Config: c}
+	r := &run{Config: c, keeper: c.Store}
 	queue, err := r.queue()
 	if err != nil {
 		return err
@@ -133,20 +144,11 @@ func onClock(queue []*job, clock string) []*job {
 	return slices.DeleteFunc(slices.Clone(queue), func(j *job) bool { return j.planned.Cell.Clock() != clock })
 }
 
-// queue makes a job of each planned load, in the order of the plan. It also sets the
-// configuration that all stations share and the memory for captures, and looks up the kernels'
-// congestion controls.
+// queue makes a job of each planned load, in the order of the plan, and sets what all its stations share.
 func (r *run) queue() ([]*job, error) {
 	plan, err := r.Store.Plan(r.Run)
 	if err != nil {
 		return nil, err
-	}
-	r.station = station.Config{
-		Lab:      lab.Config{AccessLinks: 1, InstantDNS: r.Options.DNS == study.DNSInstant, TCPRmem: r.Options.TCPRmem, TCPWmem: r.Options.TCPWmem, Awake: r.Awake},
-		Chromium: r.Browsers.Chromium, Firefox: r.Browsers.Firefox,
-	}
-	for _, s := range r.Sites {
-		r.station.ForceQUIC = append(r.station.ForceQUIC, s.Origins()...)
 	}
 	queue := make([]*job, 0, len(plan))
 	for _, p := range plan {
@@ -155,19 +157,32 @@ func (r *run) queue() ([]*job, error) {
 			return nil, err
 		}
 		queue = append(queue, j)
+	}
+	gatherSeries(queue)
+	return queue, r.share(queue)
+}
+
+// share sets what the stations of all jobs have in common, which follows from the whole plan: their configuration, the
+// memory for captures and the kernels' congestion controls. queue needs to have one job of each cell.
+func (r *run) share(queue []*job) (err error) {
+	r.station = station.Config{
+		Lab:      lab.Config{AccessLinks: 1, InstantDNS: r.Options.DNS == study.DNSInstant, TCPRmem: r.Options.TCPRmem, TCPWmem: r.Options.TCPWmem, Awake: r.Awake},
+		Chromium: r.Browsers.Chromium, Firefox: r.Browsers.Firefox,
+	}
+	for _, s := range r.Sites {
+		r.station.ForceQUIC = append(r.station.ForceQUIC, s.Origins()...)
+	}
+	for _, j := range queue {
 		r.forceQUIC(j)
-		r.station.Lab.AccessLinks = max(r.station.Lab.AccessLinks, len(p.Cell.Network.Access))
+		r.station.Lab.AccessLinks = max(r.station.Lab.AccessLinks, len(j.planned.Cell.Network.Access))
 	}
 	slices.Sort(r.station.ForceQUIC)
-	gatherSeries(queue)
 	r.memory = newMemory(cmp.Or(r.CaptureMemory, defaultMemory()))
 	r.congestion = map[string][]string{study.ClockReal: congestionControls()}
 	if len(onClock(queue, study.ClockVirtual)) > 0 {
-		if r.congestion[study.ClockVirtual], err = r.Kernel.CongestionControls(); err != nil {
-			return nil, err
-		}
+		r.congestion[study.ClockVirtual], err = r.Kernel.CongestionControls()
 	}
-	return queue, nil
+	return err
 }
 
 // forceQUIC adds the hosts of a site that only this job knows, as an upload does, to those for which browsers use

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"wiretime/store"
-	"wiretime/study"
 )
 
 // series holds the loads of one browser session. They run one after the other on one station, and are
@@ -77,9 +76,9 @@ func (r *run) keepInSeries(j *job, record store.LoadRecord) error {
 		supersede(records, cause)
 	}
 	for i := range records {
-		records[i].Drop, records[i].Compress = r.dropAtOnce(records[i]), r.Keep == study.KeepCompressed
+		Keep(&records[i], r.Keep)
 	}
-	if err := r.Store.Commit(records...); err != nil {
+	if err := r.keeper.Commit(records...); err != nil {
 		return err
 	}
 	for _, each := range s.jobs {

@@ -144,7 +144,7 @@ func (w *worker) do(ctx context.Context, b boot) (at *job, err error) {
 	}
 	defer release()
 	if !fits {
-		if orders.Disk, err = r.Store.ScratchDir(); err != nil {
+		if orders.Disk, err = r.keeper.ScratchDir(); err != nil {
 			return nil, err
 		}
 	}
@@ -164,7 +164,7 @@ func (w *worker) do(ctx context.Context, b boot) (at *job, err error) {
 		}
 		j.ran = b.attempt
 		record := r.begin(j, started)
-		record.Making = &store.Making{Programs: programsOf(r.Programs, j.planned.Cell), Boot: b.jobs[0].planned.Index, Attempt: b.attempt}
+		record.Making = &store.Making{Programs: ProgramsOf(r.Programs, j.planned.Cell), Boot: b.jobs[0].planned.Index, Attempt: b.attempt}
 		started = time.Now()
 		return w.takeOver(j, record, result)
 	})
@@ -200,7 +200,7 @@ func (w *worker) takeOver(j *job, record store.LoadRecord, result guest.Result) 
 	if result.Failed != nil {
 		return w.run.end(j, record, nil, "", result.Failed)
 	}
-	dir, err := w.run.Store.StageDir(record.ID())
+	dir, err := w.run.keeper.StageDir(record.ID())
 	if err != nil {
 		return err
 	}

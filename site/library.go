@@ -227,6 +227,20 @@ func (l Library) KnownRef(ref string) error {
 	return nil
 }
 
+// Added returns the name of the added site that ref refers to, and its folder; both are empty if ref refers to a built-in
+// site, which every machine has.
+func (l Library) Added(ref string) (name, folder string, err error) {
+	ref, _, err = cutChanges(ref)
+	if err != nil {
+		return "", "", err
+	}
+	r, err := l.parse(ref)
+	if err != nil || r.spec.Name != "" || slices.Contains(builtIn(), r.name) {
+		return "", "", err
+	}
+	return r.name, filepath.Join(l.Dir, r.name), nil
+}
+
 // reference is a site's name and the parameters of a built-in site.
 type reference struct {
 	name   string

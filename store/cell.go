@@ -109,11 +109,8 @@ func (s *Store) cells(run int64) (map[int64]study.Cell, error) {
 
 // workloadOf finds the workload whose cells have these axes.
 func workloadOf(values map[study.Axis]string) (*study.Workload, error) {
-	for _, w := range study.Workloads() {
-		_, loaded := values[w.Subject]
-		if _, by := values[w.By]; loaded && by { // a crowd has a site, too, but no loader
-			return w, nil
-		}
+	if w := study.WorkloadOf(values); w != nil {
+		return w, nil
 	}
 	return nil, fmt.Errorf("%w: it has no axis that says what is loaded", ErrDamaged)
 }

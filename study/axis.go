@@ -186,6 +186,17 @@ func Crowds() *Workload { return &crowds }
 // Workloads returns all workloads.
 func Workloads() []*Workload { return []*Workload{&pageLoads, &mediaStreams, &fileUploads, &crowds} }
 
+// WorkloadOf returns the workload whose cells have values on these axes, nil if there is none.
+func WorkloadOf(values map[Axis]string) *Workload {
+	for _, w := range Workloads() {
+		_, loaded := values[w.Subject]
+		if _, by := values[w.By]; loaded && by { // a crowd has a site, too, but no loader
+			return w
+		}
+	}
+	return nil
+}
+
 // Has reports whether the workload's cells have the axis.
 func (w *Workload) Has(axis Axis) bool { return w.at(axis) >= 0 }
 

@@ -1,0 +1,223 @@
+package campaign
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"wiretime/campaign/broker"
+	"wiretime/runner"
+	"wiretime/store"
+	"wiretime/study"
+	"wiretime/workload/pageload"
+)
+
+// sampled reports whether a batch is to be carried out twice: a share of those that leave the same bytes each time, drawn with
+// the study's seed.
+func (c *Coordinator) sampled(b runner.Batch) bool {
+	if !c.repeatable(b) {
+		return false
+	}
+	text := fmt.Appendf(nil, "check %d %d", c.Plan.Seed, b.Loads[0].Index)
+	digest := sha256.Sum256(text)
+	return float64(binary.BigEndian.Uint64(digest[:]))/math.MaxUint64 < c.Checks
+}
+
+// repeatable reports whether a batch leaves the same bytes each time. Other people's programs need not.
+func (c *Coordinator) repeatable(b runner.Batch) bool {
+	return !slices.ContainsFunc(b.Loads, func(l runner.BatchLoad) bool {
+		cell := c.Cells[l.Cell]
+		return pageload.IsBrowser(cell.By()) || cell.Unusual(study.AxisServer)
+	})
+}
+
+// afresh returns a batch as if nothing of it had been done.
+func afresh(b runner.Batch) runner.Batch {
+	b.Loads = slices.Clone(b.Loads)
+	for i := range b.Loads {
+		b.Loads[i].Done, b.Loads[i].Attempts = false, 0
+	}
+	return b
+}
+
+// mostCopies is how often a batch is carried out to find out who is right.
+const mostCopies = 5
+
+// compare compares what a worker sent for a batch that is done with what the store has of it. If they differ, others carry the
+// batch out as well, until two workers agree; those who left something else are quarantined.
+func (c *Coordinator) compare(ctx context.Context, a *arrived) error {
+	t := a.tracked
+	if c.comparable(t) {
+		stored, by, err := c.stored(t.batch)
+		if err != nil {
+			return err
+		}
+		if err := c.decide(ctx, a, stored, by); err != nil {
+			return err
+		}
+	}
+	c.dropParcel(ctx, a)
+	return a.message.Ack()
+}
+
+func (c *Coordinator) comparable(t *tracked) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return t.done && t.failed == "" && (t.check || c.repeatable(t.batch))
+}
+
+func (c *Coordinator) decide(ctx context.Context, a *arrived, stored, by string) error {
+	t := a.tracked
+	if a.digest == stored {
+		var liars []string
+		c.change(func() {
+			for v, digest := range t.votes {
+				if digest != stored {
+					liars = append(liars, v.worker)
+				}
+			}
+			if t.check && (a.vote.copy > 0 || len(liars) > 0) {
+				t.check, t.votes = false, nil
+				c.checks--
+				c.show.Checked++
+			}
+		})
+		for _, worker := range liars {
+			if err := c.quarantine(ctx, worker, fmt.Sprintf("it left something else of the batch of load %d than two other workers", t.batch.Loads[0].Index)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	agrees := false
+	c.change(func() {
+		for v, digest := range t.votes {
+			agrees = agrees || digest == a.digest && v.worker != a.vote.worker
+		}
+		if t.votes == nil {
+			t.votes = map[vote]string{}
+		}
+		t.votes[a.vote] = a.digest
+		if !t.check {
+			t.check = true
+			c.checks++
+		}
+		t.copies++
+	})
+	if agrees {
+		if err := c.quarantine(ctx, by, fmt.Sprintf("it left something else of the batch of load %d than two other workers", t.batch.Loads[0].Index)); err != nil {
+			return err
+		}
+	}
+	if t.copies > mostCopies {
+		return fmt.Errorf("check the batch of load %d: it came out differently each time, the last time by workers %s and %s: their machines, or this version of wiretime, cannot be trusted with it", t.batch.Loads[0].Index, by, a.vote.worker)
+	}
+	c.say("the batch of load %d came out differently by workers %s and %s; another one decides", t.batch.Loads[0].Index, by, a.vote.worker)
+	return c.order(ctx, order{t.copies, afresh(t.batch)})
+}
+
+// stored returns the digest of what the store has of a batch, and the worker that made it.
+func (c *Coordinator) stored(b runner.Batch) (stored, worker string, err error) {
+	var all []attempt
+	for _, p := range c.plannedOf(afresh(b)) {
+		for number := 1; ; number++ {
+			l, err := c.Store.Load(store.LoadRecord{Planned: p, Attempt: number}.ID())
+			if errors.Is(err, store.ErrNotFound) {
+				break
+			}
+			if err != nil {
+				return "", "", err
+			}
+			a, err := c.attemptOf(l)
+			if err != nil {
+				return "", "", err
+			}
+			all, worker = append(all, a), l.Worker
+		}
+	}
+	stored, err = digest(all)
+	return stored, worker, err
+}
+
+// attemptOf returns a load of the store as a parcel would hold it.
+func (c *Coordinator) attemptOf(l store.Load) (attempt, error) {
+	a := attempt{Index: l.Index, Attempt: l.Attempt, Validity: l.Validity, Reason: l.Reason, Values: l.Values, Violations: l.Violations, Pages: l.Pages,
+		Final: l.Attempt > c.Plan.Options.Retries || l.Validity == store.Unsupported}
+	made, err := c.Store.Making(l.ID)
+	if err != nil {
+		return a, err
+	}
+	if made != nil {
+		a.Boot, a.BootFor = made.Boot, made.Attempt
+	}
+	a.Files, err = c.Store.Files(l)
+	return a, err
+}
+
+// quarantine excludes a worker from the campaign, takes what it has made out of the store, and has that carried out again.
+func (c *Coordinator) quarantine(ctx context.Context, worker, why string) error {
+	if worker == "" { // made by 'wiretime run' before the campaign began
+		return fmt.Errorf("two workers left something else than this store's own run: %s", why)
+	}
+	again := false
+	c.change(func() {
+		again = slices.Contains(c.show.Quarantined, worker)
+		if !again {
+			c.show.Quarantined = append(c.show.Quarantined, worker)
+		}
+	})
+	if again {
+		return nil
+	}
+	c.say("worker %s is quarantined: %s", worker, why)
+	if _, err := c.campaigns.PutString(ctx, broker.QuarantineKey(c.Campaign, worker), why); err != nil {
+		return fmt.Errorf("quarantine worker %s: %w", worker, err)
+	}
+	if c.Revoke != nil {
+		if err := c.Revoke(worker); err != nil {
+			return fmt.Errorf("quarantine worker %s: %w", worker, err)
+		}
+	}
+	return c.repeat(ctx, worker, why)
+}
+
+// repeat has all batches carried out again that a worker has made.
+func (c *Coordinator) repeat(ctx context.Context, worker, why string) error {
+	made, err := c.Store.LoadsBy(c.Run.ID, worker)
+	if err != nil || len(made) == 0 {
+		return err
+	}
+	if err := c.Store.Retract(c.Run.ID, made, "worker "+worker+": "+why); err != nil {
+		return err
+	}
+	pending := map[int]bool{}
+	if err := c.Store.EachPlanned(c.Run.ID, func(p store.Planned) error { pending[p.Index] = !p.Done; return nil }); err != nil {
+		return err
+	}
+	var repeated []runner.Batch
+	c.change(func() {
+		for _, t := range c.batches {
+			if !t.done || t.failed != "" || !slices.ContainsFunc(t.batch.Loads, func(l runner.BatchLoad) bool { return pending[l.Index] }) {
+				continue
+			}
+			t.done, t.batch.Loads = false, slices.Clone(t.batch.Loads)
+			c.left++
+			for i, l := range t.batch.Loads {
+				t.batch.Loads[i].Done = !pending[l.Index]
+			}
+			c.show.Done -= pendingLoads(t.batch)
+			repeated = append(repeated, t.batch)
+		}
+	})
+	for _, b := range repeated {
+		if err := c.order(ctx, order{0, b}); err != nil {
+			return err
+		}
+	}
+	c.say("%d loads that worker %s made are made again", len(made), worker)
+	return nil
+}

@@ -1,0 +1,420 @@
+package campaign
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+
+	"wiretime/campaign/broker"
+	"wiretime/runner"
+	"wiretime/store"
+	"wiretime/study"
+)
+
+// Config configures a coordinator.
+type Config struct {
+	Conn     *nats.Conn
+	Campaign string // its name
+	Store    *store.Store
+	Run      store.Run
+	Keep     string // which valid loads keep their artefacts (study.Keeps)
+	Plan     Plan   // without the campaign's name, and what follows from the run
+	Batches  []runner.Batch
+	Cells    []study.Cell      // of the run
+	Sites    map[string]string // folders of the plan's sites that are not built in, by name
+	Key      nkeys.KeyPair     // that signs the plan
+	Until    time.Time         // to which the plan holds
+	// Octets is how much room all artefacts together may take that are not in the store yet.
+	Octets int64
+	// Checks is the share of batches that are carried out twice, 0 to 1, and compared.
+	Checks float64
+	// Sole says that no other coordinator can be there, because this process has the NATS server.
+	Sole bool
+	// Revoke takes the rights of a quarantined worker away; nil where somebody else gives them.
+	Revoke func(worker string) error
+	// Report is called with the state of the campaign when it has changed, never concurrently.
+	Report func(Progress)
+	// Said is called with what the user wants to know, never concurrently.
+	Said func(line string)
+}
+
+// Progress is how a campaign stands.
+type Progress struct {
+	Done, Planned int // loads
+	Workers       []Working
+	Checked       int // batches that were carried out twice, with the same outcome
+	Quarantined   []string
+	Remaining     time.Duration // estimate; 0: not known yet
+}
+
+// Working is a worker that has given a sign of life lately.
+type Working struct {
+	Name string
+	State
+}
+
+// Coordinator runs one campaign.
+type Coordinator struct {
+	Config
+	js        jetstream.JetStream
+	campaigns jetstream.KeyValue
+	workers   jetstream.KeyValue
+	inputs    jetstream.ObjectStore
+
+	mu          sync.Mutex
+	batches     map[int]*tracked // by their first load
+	left        int              // batches that are not done
+	checks      int              // that are not decided
+	changed     chan struct{}
+	pace        pace
+	show        Progress
+	known       map[string]bool // workers that the store describes
+	strikes     map[string]int  // results of a worker that could not be right
+	unpublished error           // why a batch is not in the stream of work
+	states      map[string]seen
+}
+
+// tracked is a batch and what is known of it.
+type tracked struct {
+	batch   runner.Batch
+	done    bool
+	reading bool            // a result is on its way into the store
+	alone   bool            // it is kept in a transaction of its own
+	failed  string          // why it cannot be done
+	votes   map[vote]string // the digests of those who carried it out, for a batch that is checked
+	check   bool            // it is to be carried out twice, and that is not decided
+	copies  int             // highest copy that was asked for
+}
+
+// vote is one carrying out of a batch.
+type vote struct {
+	worker string
+	copy   int
+}
+
+// Conduct runs the campaign until all its batches are done or ctx ends. Then another coordinator with the same store may go on.
+func (c *Coordinator) Conduct(ctx context.Context) (err error) {
+	if err := c.find(ctx); err != nil {
+		return err
+	}
+	c.track()
+	l, err := c.lead(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var tasks sync.WaitGroup
+	task := func(do func(context.Context) error) {
+		tasks.Go(func() {
+			if err := do(ctx); err != nil {
+				stop(err)
+			}
+		})
+	}
+	task(l.hold)
+	err = func() error {
+		if err := c.announce(ctx); err != nil {
+			return err
+		}
+		task(c.watchWorkers)
+		task(c.take)
+		if err := c.publish(ctx); err != nil {
+			return err
+		}
+		return c.await(ctx)
+	}()
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	stop(nil)
+	tasks.Wait()
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTerm)
+	defer cancel()
+	if err == nil {
+		err = c.finish(ending)
+	}
+	return errors.Join(err, l.release(ending))
+}
+
+// NewCoordinator returns a coordinator.
+func NewCoordinator(c Config) *Coordinator {
+	return &Coordinator{Config: c, changed: make(chan struct{}, 1), known: map[string]bool{}, strikes: map[string]int{}, states: map[string]seen{}}
+}
+
+// find makes the campaign's place in JetStream.
+func (c *Coordinator) find(ctx context.Context) error {
+	if err := broker.CheckName(c.Campaign); err != nil {
+		return err
+	}
+	var err error
+	refused := jetstream.WithPublishAsyncErrHandler(func(_ jetstream.JetStream, m *nats.Msg, err error) {
+		c.change(func() {
+			c.unpublished = errors.Join(c.unpublished, fmt.Errorf("put %s into the stream of work: %w", m.Subject, err))
+		})
+	})
+	if c.js, err = jetstream.New(c.Conn, jetstream.WithPublishAsyncMaxPending(256), refused); err != nil {
+		return err
+	}
+	if err = broker.Setup(ctx, c.js, c.Octets); err != nil {
+		return err
+	}
+	if c.campaigns, err = c.js.KeyValue(ctx, broker.CampaignBucket); err == nil {
+		c.workers, err = c.js.KeyValue(ctx, broker.WorkerBucket)
+	}
+	if err == nil {
+		c.inputs, err = c.js.ObjectStore(ctx, broker.InputBucket)
+	}
+	return err
+}
+
+func (c *Coordinator) lead(ctx context.Context) (*lease, error) {
+	id := RunID(c.Run)
+	if c.Sole {
+		if err := c.campaigns.Purge(ctx, broker.CoordinatorKey(c.Campaign)); err != nil {
+			return nil, fmt.Errorf("take the lease of campaign %s: %w", c.Campaign, err)
+		}
+	}
+	return takeLease(ctx, c.campaigns, c.Campaign, id, func(holder string) {
+		c.Said(fmt.Sprintf("campaign %s was coordinated by %s; waiting up to %v to see whether it still is", c.Campaign, holder, leaseTerm))
+	})
+}
+
+// track notes what the store holds of the batches, and which are to be checked.
+func (c *Coordinator) track() {
+	c.batches = make(map[int]*tracked, len(c.Batches))
+	for _, b := range c.Batches {
+		t := &tracked{batch: b, done: !b.Pending()}
+		if t.check = c.sampled(b); t.check {
+			c.checks++
+		}
+		c.batches[b.Loads[0].Index] = t
+		if !t.done {
+			c.left++
+		}
+		for _, l := range b.Loads {
+			if l.Done {
+				c.show.Done++
+			}
+		}
+	}
+	// Loads that cannot run here are in no batch and are done.
+	c.show.Planned = c.Run.Planned
+	c.show.Done += c.Run.Planned - countLoads(c.Batches)
+	c.pace.start(time.Now(), c.show.Done)
+}
+
+func countLoads(batches []runner.Batch) (n int) {
+	for _, b := range batches {
+		n += len(b.Loads)
+	}
+	return n
+}
+
+// planTerm is how long a plan's signature holds if the configuration does not say.
+const planTerm = 30 * 24 * time.Hour
+
+// announce publishes the plan and makes the campaign's queues.
+func (c *Coordinator) announce(ctx context.Context) error {
+	p := c.Plan
+	p.Campaign, p.ID, p.Run, p.Cells = c.Campaign, RunID(c.Run), c.Run.ID, CellsOf(c.Cells)
+	for name, folder := range c.Sites {
+		object, err := packFolder(folder)
+		if err != nil {
+			return err
+		}
+		digest, err := putInput(ctx, c.inputs, object)
+		if err != nil {
+			return fmt.Errorf("send site %s: %w", name, err)
+		}
+		p.Sites = append(p.Sites, Site{name, digest})
+	}
+	slices.SortFunc(p.Sites, func(a, b Site) int { return cmp.Compare(a.Name, b.Name) })
+	until := c.Until
+	if until.IsZero() {
+		until = time.Now().Add(planTerm)
+	}
+	object, s, err := sign(p, until, c.Key)
+	if err != nil {
+		return err
+	}
+	if err := c.sameCampaign(ctx, p.ID); err != nil {
+		return err
+	}
+	for stream, subject := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
+		_, err := c.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
+			Durable: c.Campaign, FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxAckPending: -1, MaxWaiting: 100_000,
+		})
+		if err != nil {
+			return fmt.Errorf("make the queue of campaign %s in %s: %w", c.Campaign, stream, err)
+		}
+	}
+	if _, err := putInput(ctx, c.inputs, object); err != nil {
+		return fmt.Errorf("send the plan of campaign %s: %w", c.Campaign, err)
+	}
+	text, err := json.Marshal(s)
+	if err == nil {
+		_, err = c.campaigns.Put(ctx, broker.PlanKey(c.Campaign), text)
+	}
+	if err != nil {
+		return fmt.Errorf("publish the plan of campaign %s: %w", c.Campaign, err)
+	}
+	return nil
+}
+
+// sameCampaign refuses to take over the name of a campaign of another run.
+func (c *Coordinator) sameCampaign(ctx context.Context, id string) error {
+	entry, err := c.campaigns.Get(ctx, broker.PlanKey(c.Campaign))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil
+	}
+	var other signed
+	if err == nil {
+		err = json.Unmarshal(entry.Value(), &other)
+	}
+	if err != nil {
+		return fmt.Errorf("look for another campaign of the name %s: %w", c.Campaign, err)
+	}
+	if other.ID != id {
+		return fmt.Errorf("there is another campaign of the name %s, for another study or store: finish that, or give this one another name with --name", c.Campaign)
+	}
+	return nil
+}
+
+// publish puts the batches that are not done, and are not under way, into the stream of work.
+func (c *Coordinator) publish(ctx context.Context) error {
+	under, err := c.underWay(ctx)
+	if err != nil {
+		return err
+	}
+	for _, b := range c.Batches {
+		c.mu.Lock()
+		t := c.batches[b.Loads[0].Index]
+		done, check := t.done, t.check
+		if check {
+			t.copies = 1
+		}
+		c.mu.Unlock()
+		for _, o := range []order{{0, b}, {1, afresh(b)}} {
+			if o.Copy == 0 && done || o.Copy == 1 && !check || under[o.name()] {
+				continue
+			}
+			if err := c.order(ctx, o); err != nil {
+				return err
+			}
+		}
+	}
+	select {
+	case <-c.js.PublishAsyncComplete():
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// order puts a batch into the stream of work.
+func (c *Coordinator) order(ctx context.Context, o order) error {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	for {
+		// The connection counts what is on its way; when it is slow, this waits.
+		_, err := c.js.PublishAsync(broker.WorkSubject(c.Campaign, o.name()), text)
+		if err == nil || !errors.Is(err, jetstream.ErrTooManyStalledMsgs) {
+			return err
+		}
+		if !pause(ctx, time.Second) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// underWay returns the names of the batches that are in the stream of work or in that of results.
+func (c *Coordinator) underWay(ctx context.Context) (map[string]bool, error) {
+	under := map[string]bool{}
+	for stream, filter := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
+		s, err := c.js.Stream(ctx, stream)
+		if err != nil {
+			return nil, err
+		}
+		info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
+		if err != nil {
+			return nil, err
+		}
+		for subject := range info.State.Subjects {
+			under[subject[lastToken(subject):]] = true
+		}
+	}
+	return under, nil
+}
+
+// await waits until everything is done.
+func (c *Coordinator) await(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		over, err := c.left == 0 && c.checks == 0, c.unpublished
+		c.mu.Unlock()
+		if over || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-c.changed:
+		}
+	}
+}
+
+// finish removes the campaign from NATS, and finishes the run in the store.
+func (c *Coordinator) finish(ctx context.Context) error {
+	if err := c.remove(ctx); err != nil {
+		c.Said(fmt.Sprintf("campaign %s is done, but something of it is left in NATS: %v", c.Campaign, err))
+	}
+	var failed []string
+	for _, b := range c.Batches {
+		if t := c.batches[b.Loads[0].Index]; t.failed != "" {
+			failed = append(failed, fmt.Sprintf("the batch of load %d: %s", b.Loads[0].Index, t.failed))
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%d of %d batches could not be carried out; the first is %s", len(failed), len(c.Batches), failed[0])
+	}
+	return c.Store.FinishRun(c.Run.ID, time.Now())
+}
+
+// remove removes all of the campaign from NATS. Workers end when its plan is gone.
+func (c *Coordinator) remove(ctx context.Context) error {
+	errs := []error{c.campaigns.Purge(ctx, broker.PlanKey(c.Campaign))}
+	for stream, subject := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
+		errs = append(errs, c.purge(ctx, stream, subject), c.js.DeleteConsumer(ctx, stream, c.Campaign))
+	}
+	others, err := c.campaigns.ListKeysFiltered(ctx, broker.PlanKey("*"))
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	for range others.Keys() {
+		return errors.Join(append(errs, others.Stop())...) // what is left in the buckets may be theirs
+	}
+	for _, bucket := range []string{broker.InputBucket, broker.ArtefactBucket} {
+		errs = append(errs, c.purge(ctx, "OBJ_"+bucket, ">"))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Coordinator) purge(ctx context.Context, stream, subject string) error {
+	s, err := c.js.Stream(ctx, stream)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
+	}
+	return err
+}

@@ -1,0 +1,544 @@
+package campaign
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"wiretime/campaign/broker"
+	"wiretime/runner"
+	"wiretime/store"
+)
+
+// A worker has a batch for ackWait; each heartbeat gives it as long again.
+const (
+	ackWait   = 30 * time.Second
+	heartbeat = ackWait / 5
+	// poll is how long a worker waits for a batch before it asks again. The server answers as soon as there is one.
+	poll = 20 * time.Second
+	// fullPause is how long a worker waits before it tries again to send to a full bucket.
+	fullPause = 2 * time.Second
+	// mostTries is how many workers may give a batch up, or die of it, before the coordinator is told that it cannot be done.
+	mostTries = 5
+	// checkTries is how often a worker passes the check of its own work on. Then there is no other worker, and it does the check.
+	checkTries = 3
+)
+
+// Executor carries out batches of one run; runner.Executor is one.
+type Executor interface {
+	Do(ctx context.Context, core int, b runner.Batch, dir string, attempted func()) ([]store.LoadRecord, error)
+	Close() error
+}
+
+// WorkerConfig configures a worker.
+type WorkerConfig struct {
+	Conn  *nats.Conn
+	Name  string
+	Jobs  int    // batches at once, one a core
+	Core  int    // the first of these cores, from 0
+	Dir   string // for what batches leave until it is sent, and for inputs
+	Trust string // the public key that plans must be signed with
+	// Prepare makes the executor of a plan. folder has the plan's sites. An error that wraps ErrUnfit says that this machine is
+	// not fit for the plan.
+	Prepare func(ctx context.Context, p *Plan, sites string) (Executor, error)
+	// Said is called with what the worker's operator wants to know, never concurrently.
+	Said func(line string)
+}
+
+// ErrUnfit is wrapped by errors about a plan that this machine must not carry out: its programs are other ones, or it lacks
+// something.
+var ErrUnfit = errors.New("this machine cannot carry the campaign out")
+
+// Worker carries out batches of campaigns.
+type Worker struct {
+	WorkerConfig
+	js        jetstream.JetStream
+	campaigns jetstream.KeyValue
+	states    jetstream.KeyValue
+	inputs    jetstream.ObjectStore
+	speaking  sync.Mutex
+}
+
+// NewWorker finds a worker's place in JetStream, which a coordinator has made (broker.Setup).
+func NewWorker(ctx context.Context, c WorkerConfig) (*Worker, error) {
+	w := &Worker{WorkerConfig: c}
+	var err error
+	if w.js, err = jetstream.New(c.Conn); err != nil {
+		return nil, err
+	}
+	if w.campaigns, err = w.js.KeyValue(ctx, broker.CampaignBucket); err == nil {
+		w.states, err = w.js.KeyValue(ctx, broker.WorkerBucket)
+	}
+	if err == nil {
+		w.inputs, err = w.js.ObjectStore(ctx, broker.InputBucket)
+	}
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, fmt.Errorf("find the campaigns: no campaign was ever run over this NATS account; begin one with 'wiretime campaign run STUDY --nats URL': %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the campaigns: %w", err)
+	}
+	return w, nil
+}
+
+func (w *Worker) say(format string, args ...any) {
+	w.speaking.Lock()
+	defer w.speaking.Unlock()
+	w.Said(fmt.Sprintf(format, args...))
+}
+
+// Run carries out batches of one campaign after the other until ctx ends. Batches that are under way then are given back.
+func (w *Worker) Run(ctx context.Context) error {
+	watcher, err := w.campaigns.Watch(ctx, broker.PlanKey("*"))
+	if err != nil {
+		return fmt.Errorf("watch the campaigns: %w", err)
+	}
+	defer func() { _ = watcher.Stop() }()
+	plans := &planned{changed: make(chan struct{}, 1), waiting: map[string]signed{}}
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	watching.Go(func() { plans.follow(ctx, watcher) })
+	for {
+		s, ok := plans.next(ctx)
+		if !ok {
+			return context.Cause(ctx)
+		}
+		serving, end := context.WithCancelCause(ctx)
+		plans.serve(s, end)
+		err := w.serve(serving, s)
+		end(nil)
+		plans.served(s)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, errEnded):
+			w.say("campaign %s has ended", s.Campaign)
+		case errors.Is(err, ErrUntrusted), errors.Is(err, ErrUnfit):
+			w.say("campaign %s is left to others: %v", s.Campaign, err)
+		case err != nil:
+			return fmt.Errorf("work for campaign %s: %w", s.Campaign, err)
+		}
+	}
+}
+
+// errEnded is the cause of a context that ends with its campaign.
+var errEnded = errors.New("the campaign has ended")
+
+// planned are the plans that the bucket holds.
+type planned struct {
+	mu      sync.Mutex
+	changed chan struct{}
+	waiting map[string]signed // by campaign; those that were not served yet
+	order   []string
+	current string // the ID of the run that is served
+	end     context.CancelCauseFunc
+}
+
+// follow takes over what happens to plans until ctx ends.
+func (p *planned) follow(ctx context.Context, watcher jetstream.KeyWatcher) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case entry, ok := <-watcher.Updates():
+			if !ok {
+				return
+			}
+			if entry != nil { // nil: these were all that there are
+				p.update(entry)
+			}
+		}
+	}
+}
+
+func (p *planned) update(entry jetstream.KeyValueEntry) {
+	campaign := entry.Key()[len(broker.PlanKey("")):]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var s signed
+	gone := entry.Operation() != jetstream.KeyValuePut
+	if !gone && json.Unmarshal(entry.Value(), &s) != nil {
+		return // not signed by anyone
+	}
+	if p.end != nil && (gone && p.waiting[campaign].ID == p.current || s.Campaign == campaign && s.ID != p.current && p.waiting[campaign].ID == p.current) {
+		p.end(errEnded)
+	}
+	if gone {
+		delete(p.waiting, campaign)
+		return
+	}
+	if s.Campaign != campaign {
+		return
+	}
+	if p.waiting[campaign].ID != s.ID {
+		p.order = append(p.order, campaign)
+	}
+	p.waiting[campaign] = s
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for a plan that was not served yet; false when ctx ends.
+func (p *planned) next(ctx context.Context) (signed, bool) {
+	for {
+		p.mu.Lock()
+		for len(p.order) > 0 {
+			s, there := p.waiting[p.order[0]]
+			p.order = p.order[1:]
+			if there {
+				p.mu.Unlock()
+				return s, true
+			}
+		}
+		p.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return signed{}, false
+		case <-p.changed:
+		}
+	}
+}
+
+func (p *planned) serve(s signed, end context.CancelCauseFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.current, p.end = s.ID, end
+	if p.waiting[s.Campaign].ID != s.ID { // it has ended meanwhile
+		end(errEnded)
+	}
+}
+
+func (p *planned) served(signed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.current, p.end = "", nil
+}
+
+// serve carries out batches of a campaign until it ends.
+func (w *Worker) serve(ctx context.Context, s signed) (err error) {
+	if err := s.check(w.Trust, time.Now()); err != nil {
+		return err
+	}
+	plan, sites, err := w.fetch(ctx, s)
+	if err != nil {
+		return err
+	}
+	executor, err := w.Prepare(ctx, plan, sites)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, executor.Close()) }()
+	consumer, err := w.js.Consumer(ctx, broker.WorkStream, s.Campaign)
+	if err != nil {
+		return fmt.Errorf("find its queue: %w", err)
+	}
+	dir, err := os.MkdirTemp(w.Dir, "batches-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	w.say("working for campaign %s, study %s, %d at a time", s.Campaign, plan.Study, w.Jobs)
+	sv := &service{Worker: w, plan: plan, executor: executor, consumer: consumer, dir: dir, done: map[int]bool{}}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var running sync.WaitGroup
+	running.Go(func() { sv.tell(ctx) })
+	for n := range w.Jobs {
+		running.Go(func() {
+			if err := sv.work(ctx, w.Core+n); err != nil {
+				stop(err)
+			}
+		})
+	}
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// fetch returns the plan, and the folder that it has put the plan's sites into.
+func (w *Worker) fetch(ctx context.Context, s signed) (*Plan, string, error) {
+	object, err := w.inputs.GetBytes(ctx, s.Object)
+	if err != nil {
+		return nil, "", fmt.Errorf("fetch the plan of campaign %s: %w", s.Campaign, err)
+	}
+	plan, err := s.read(object)
+	if err != nil {
+		return nil, "", err
+	}
+	library := filepath.Join(w.Dir, "sites-"+s.ID)
+	for _, site := range plan.Sites {
+		if err := w.fetchSite(ctx, site, library); err != nil {
+			return nil, "", fmt.Errorf("fetch site %s of campaign %s: %w", site.Name, s.Campaign, err)
+		}
+	}
+	return plan, library, nil
+}
+
+// service carries out batches of one campaign.
+type service struct {
+	*Worker
+	plan     *Plan
+	executor Executor
+	consumer jetstream.Consumer
+	dir      string
+
+	mu       sync.Mutex
+	done     map[int]bool // batches by their first load
+	batches  int
+	attempts int
+	underWay int
+}
+
+// maxFailures is how many batches may fail in a row before a worker stops. So many failures are the machine's fault.
+const maxFailures = 3
+
+// work carries out one batch after the other. What a batch has left is sent while the next one is carried out.
+func (s *service) work(ctx context.Context, core int) error {
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	slot, failures := make(chan struct{}, 1), 0
+	for ctx.Err() == nil {
+		m, err := s.next(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, nats.ErrNoResponders):
+			return errEnded
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout), errors.Is(err, jetstream.ErrNoMessages):
+			continue // there is nothing to do
+		case err != nil: // NATS is away for a while
+			if !pause(ctx, fullPause) {
+				return nil
+			}
+			continue
+		}
+		done, err := s.carryOut(ctx, core, m)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			s.say("%v", err)
+			if failures++; failures == maxFailures {
+				return fmt.Errorf("%d batches in a row failed; the last one: %w", failures, err)
+			}
+			continue
+		case done == nil:
+			continue
+		}
+		failures = 0
+		select {
+		case slot <- struct{}{}:
+		case <-ctx.Done():
+			done.abandon()
+			return nil
+		}
+		sending.Go(func() {
+			defer func() { <-slot }()
+			if err := done.send(ctx); err != nil && ctx.Err() == nil {
+				s.say("%v", err)
+			}
+		})
+	}
+	return nil
+}
+
+// next waits for a batch. The error wraps context.DeadlineExceeded if there is none for some time.
+func (s *service) next(ctx context.Context) (jetstream.Msg, error) {
+	limited, cancel := context.WithTimeout(ctx, poll)
+	defer cancel()
+	return s.consumer.Next(jetstream.FetchContext(limited))
+}
+
+// pause waits; false when ctx ends.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// carriedOut is a batch that was carried out and is to be sent.
+type carriedOut struct {
+	*service
+	message jetstream.Msg
+	order   order
+	records []store.LoadRecord
+	dir     string
+	failed  string // why there are no records
+	stop    func() // ends the heartbeats
+}
+
+// carryOut carries out the batch of a message. It returns nil if the batch was given back.
+func (s *service) carryOut(ctx context.Context, core int, m jetstream.Msg) (*carriedOut, error) {
+	var o order
+	err := json.Unmarshal(m.Data(), &o)
+	if err == nil && len(o.Batch.Loads) == 0 {
+		err = errors.New("it has no load")
+	}
+	if err != nil {
+		_ = m.Term() // it will not become readable
+		return nil, fmt.Errorf("read the batch %s: %w", m.Subject(), err)
+	}
+	first := o.Batch.Loads[0].Index
+	s.mu.Lock()
+	own := s.done[first]
+	s.mu.Unlock()
+	meta, err := m.Metadata()
+	if err != nil {
+		return nil, err
+	}
+	if o.Copy > 0 && own && meta.NumDelivered <= checkTries {
+		_ = m.NakWithDelay(fullPause) // another worker should check this one's work
+		return nil, nil
+	}
+	c := &carriedOut{service: s, message: m, order: o}
+	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
+	c.stop = sync.OnceFunc(stop)
+	go beat(beating, m)
+	if c.dir, err = os.MkdirTemp(s.dir, "batch-"); err != nil {
+		c.giveBack(fullPause)
+		return nil, err
+	}
+	if tries := mostTries + o.Copy*checkTries; meta.NumDelivered > uint64(tries) {
+		c.failed = fmt.Sprintf("%d workers gave it up or died of it", meta.NumDelivered-1)
+		return c, nil
+	}
+	s.count(func() { s.underWay++ })
+	c.records, err = s.executor.Do(ctx, core, o.Batch, c.dir, func() { s.count(func() { s.attempts++ }) })
+	s.count(func() { s.underWay-- })
+	switch {
+	case ctx.Err() != nil:
+		c.giveBack(0)
+		return nil, context.Cause(ctx)
+	case err != nil:
+		c.giveBack(fullPause)
+		return nil, fmt.Errorf("carry out batch %s of campaign %s: %w", o.name(), s.plan.Campaign, err)
+	}
+	return c, nil
+}
+
+func (s *service) count(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// beat extends the lease of a batch until ctx ends.
+func beat(ctx context.Context, m jetstream.Msg) {
+	ticks := time.NewTicker(heartbeat)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			_ = m.InProgress() // while NATS is away, the lease may run out: then somebody else does the batch as well
+		}
+	}
+}
+
+// giveBack lets another worker have the batch after a while.
+func (c *carriedOut) giveBack(after time.Duration) {
+	c.abandon()
+	_ = c.message.NakWithDelay(after)
+}
+
+// abandon removes what the batch has left here.
+func (c *carriedOut) abandon() {
+	c.stop()
+	_ = os.RemoveAll(c.dir)
+}
+
+// send sends what a batch has left and acknowledges the batch.
+func (c *carriedOut) send(ctx context.Context) error {
+	defer c.abandon()
+	r := result{ID: c.plan.ID, Failed: c.failed}
+	if c.failed == "" {
+		parcel, err := c.pack(&r)
+		if err != nil {
+			_ = c.message.NakWithDelay(fullPause)
+			return fmt.Errorf("send batch %s: %w", c.order.name(), err)
+		}
+		err = persist(ctx, func() error {
+			if _, err := parcel.Seek(0, io.SeekStart); err != nil {
+				return err
+			}
+			r.Parcel, err = broker.PutArtefact(ctx, c.js, parcel)
+			return err
+		})
+		if err = errors.Join(err, parcel.Close()); err != nil {
+			_ = c.message.Nak()
+			return fmt.Errorf("send batch %s: %w", c.order.name(), err)
+		}
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	subject := broker.ResultSubject(c.plan.Campaign, c.Name, c.order.name())
+	if err := persist(ctx, func() error {
+		_, err := c.js.Publish(ctx, subject, text, jetstream.WithMsgID(r.ID+" "+subject+" "+r.Parcel))
+		return err
+	}); err != nil {
+		_ = c.message.Nak()
+		return fmt.Errorf("send the result of batch %s: %w", c.order.name(), err)
+	}
+	c.count(func() { c.batches++; c.done[c.order.Batch.Loads[0].Index] = true })
+	return c.message.DoubleAck(ctx)
+}
+
+// persist does what may fail because NATS is away or a bucket is full, until it is done or ctx ends.
+func persist(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		if err == nil || ctx.Err() != nil || !passes(err) {
+			return err
+		}
+		if !pause(ctx, fullPause) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// passes reports whether an error may pass: NATS is away, busy or full.
+func passes(err error) bool {
+	return broker.IsFull(err) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
+		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrConnectionReconnecting) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded)
+}
+
+// pack packs what a batch has left into a file, and describes it in the result. The file is deleted when it is closed.
+func (c *carriedOut) pack(r *result) (*os.File, error) {
+	file, err := os.CreateTemp(c.service.dir, "parcel-")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(file.Name())
+	ids := make([]string, len(c.records))
+	for i, record := range c.records {
+		ids[i] = record.ID()
+	}
+	bare := c.plan.Bare || c.order.Copy > 0
+	if err = pack(file, attemptsOf(c.records), ids, c.dir, bare); err == nil {
+		r.Octets, err = file.Seek(0, io.SeekCurrent)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}

@@ -1,0 +1,151 @@
+package campaign
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"wiretime/campaign/broker"
+	"wiretime/runner"
+	"wiretime/store"
+)
+
+// State is what a worker says of itself.
+type State struct {
+	Host     string
+	Version  string // of wiretime
+	Jobs     int    // batches that it carries out at once, at most
+	UnderWay int    // batches
+	Batches  int    // carried out for the campaign
+	Attempts int    // at loads
+}
+
+// A worker says how it stands every telling; without a word for silence it counts as gone.
+const (
+	telling = 2 * time.Second
+	silence = 15 * time.Second
+)
+
+// tell tells the coordinator how the worker stands until ctx ends.
+func (s *service) tell(ctx context.Context) {
+	host, _ := os.Hostname() // only for people to read
+	ticks := time.NewTicker(telling)
+	defer ticks.Stop()
+	for {
+		s.mu.Lock()
+		state := State{Host: host, Version: runner.Version(), Jobs: s.Jobs, UnderWay: s.underWay, Batches: s.batches, Attempts: s.attempts}
+		s.mu.Unlock()
+		if text, err := json.Marshal(state); err == nil {
+			limited, cancel := context.WithTimeout(ctx, telling)
+			_, _ = s.states.Put(limited, broker.StateKey(s.plan.Campaign, s.Name), text) // the next one comes soon
+			cancel()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+	}
+}
+
+// seen is a worker's state and when it came, by this machine's monotonic clock.
+type seen struct {
+	State
+	at time.Time
+}
+
+// watchWorkers follows what workers say of themselves until ctx ends.
+func (c *Coordinator) watchWorkers(ctx context.Context) error {
+	watcher, err := c.workers.Watch(ctx, broker.StateKey(c.Campaign, "*"), jetstream.UpdatesOnly())
+	if err != nil {
+		return fmt.Errorf("watch the workers of campaign %s: %w", c.Campaign, err)
+	}
+	defer func() { _ = watcher.Stop() }()
+	ticks := time.NewTicker(telling)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case entry, ok := <-watcher.Updates():
+			if !ok {
+				return nil
+			}
+			var s State
+			if entry != nil && json.Unmarshal(entry.Value(), &s) == nil {
+				s.Host, s.Version = plainText(s.Host), plainText(s.Version)
+				c.change(func() { c.states[entry.Key()[lastToken(entry.Key()):]] = seen{s, time.Now()} })
+			}
+		case <-ticks.C:
+			c.report()
+		}
+	}
+}
+
+// plainText keeps what a worker says of itself from moving a terminal's cursor.
+func plainText(s string) string {
+	s = s[:min(len(s), 100)]
+	return string(slices.DeleteFunc([]rune(s), func(r rune) bool { return r < ' ' || r == 0x7f }))
+}
+
+// report reports how the campaign stands.
+func (c *Coordinator) report() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.show.Workers = nil
+	for name, s := range c.states {
+		if now.Sub(s.at) < silence {
+			c.show.Workers = append(c.show.Workers, Working{name, s.State})
+		}
+	}
+	slices.SortFunc(c.show.Workers, func(a, b Working) int { return cmp.Compare(a.Name, b.Name) })
+	c.show.Remaining = c.pace.remaining(now, c.show.Done, c.show.Planned)
+	c.Report(c.show)
+}
+
+// pace estimates how long a campaign will take from how fast it has gone lately.
+type pace struct {
+	began time.Time
+	done  int // when it began
+}
+
+func (p *pace) start(now time.Time, done int) { p.began, p.done = now, done }
+
+func (p *pace) remaining(now time.Time, done, planned int) time.Duration {
+	if done <= p.done {
+		return 0
+	}
+	return time.Duration(float64(now.Sub(p.began)) / float64(done-p.done) * float64(planned-done))
+}
+
+// describe puts a worker's description into the store before its first load.
+func (c *Coordinator) describe(worker string) error {
+	c.mu.Lock()
+	known, s := c.known[worker], c.states[worker]
+	c.known[worker] = true
+	c.mu.Unlock()
+	if known {
+		return nil
+	}
+	text, err := json.Marshal(map[string]any{"host": s.Host, "wiretime": s.Version})
+	if err != nil {
+		return err
+	}
+	return c.Store.PutWorker(c.Run.ID, worker, text)
+}
+
+// plannedOf returns the loads of a batch as the store plans them.
+func (c *Coordinator) plannedOf(b runner.Batch) []store.Planned {
+	all := make([]store.Planned, len(b.Loads))
+	for i, l := range b.Loads {
+		all[i] = store.Planned{ID: l.ID, Run: c.Run.ID, Index: l.Index, Cell: c.Cells[l.Cell], Repeat: l.Repeat, Seed: l.Seed, Done: l.Done, Attempts: l.Attempts}
+	}
+	return all
+}

@@ -1,0 +1,373 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nkeys"
+	"github.com/spf13/cobra"
+
+	"wiretime/atomicfile"
+	"wiretime/campaign"
+	"wiretime/campaign/broker"
+	"wiretime/english"
+	"wiretime/runner"
+	"wiretime/site"
+	"wiretime/store"
+	"wiretime/study"
+)
+
+type campaignOptions struct {
+	run     runOptions
+	name    string
+	workers int
+	listen  string
+	hosts   []string
+	invite  []string
+	access  broker.Access
+	checks  float64 // percent of the batches
+	room    int64   // MB
+}
+
+func campaignCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "campaign",
+		Short: "Measure a study with several workers, on this machine and others",
+		Args:  arguments(cobra.NoArgs),
+	}
+	c.AddCommand(campaignRunCommand())
+	return c
+}
+
+func campaignRunCommand() *cobra.Command {
+	o := campaignOptions{run: runOptions{clock: study.ClockVirtual}}
+	c := &cobra.Command{
+		Use:   "run STUDY",
+		Short: "Divide a study among workers and keep its results in a store",
+		Long: `Run plans the loads of a study, as 'wiretime run' does, and has workers make them
+on the virtual clock. A batch of loads leaves the same bytes on any machine with
+the same programs, so the store is the one that 'wiretime run' would have made.
+
+Without further flags it starts a NATS server and one worker, both on this
+machine. --listen lets workers on other machines in: each needs an invitation,
+which --invite NAME writes, and joins with 'wiretime worker --join FILE'. --nats
+uses a NATS server that is there already (docs/nats.md).
+
+--resume continues a campaign that was interrupted or killed; --resume of a run
+of 'wiretime run', and the other way round, work too.`,
+		Args: arguments(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				o.run.study = args[0]
+			}
+			if err := checkCampaign(c, &o); err != nil {
+				return input(fmt.Errorf("run a campaign: %w", err))
+			}
+			return runCampaign(o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.run.store, "store", defaultStore, "folder that keeps the results")
+	f.StringVar(&o.name, "name", "", "name of the campaign: a-z, 0-9 and - (default: the study's)")
+	f.IntVar(&o.workers, "workers", 1, "start `N` workers on this machine, which share its cores; 0: none")
+	f.StringVar(&o.listen, "listen", "", "`HOST:PORT` at which the NATS server lets workers of other machines in (default: only this machine)")
+	f.StringArrayVar(&o.hosts, "host", nil, "`NAME` or address by which workers reach this machine, if it is not that of --listen (several times)")
+	f.StringArrayVar(&o.invite, "invite", nil, "write an invitation for a worker to `NAME`.invitation, valid for 30 days (several times)")
+	accessFlags(c, &o.access)
+	f.Float64Var(&o.checks, "checks", 1, "`PERCENT` of the batches that are carried out twice, by different workers, and compared")
+	f.Int64Var(&o.room, "room", 10_000, "`MB` that artefacts may take in NATS until they are in the store; when it is full, workers wait")
+	f.BoolVar(&o.run.resume, "resume", false, "continue the store's unfinished run, if there is one")
+	f.BoolVar(&o.run.quick, "quick", false, "measure only the study's quick part (its key quick), or one repeat of each cell")
+	f.IntVar(&o.run.repeats, "repeats", 0, "measure each cell `N` times (default: what the study says)")
+	f.StringVar(&o.run.keep, "keep", "", "which valid loads keep their artefacts: all, compressed, median (one of each cell) or none (default: what the study says)")
+	f.BoolVar(&o.run.storedCommands, storedCommandsFlag, false, "with --resume: run the servers' commands of the store's study without asking")
+	browserFlags(c, &o.run.browsers)
+	return c
+}
+
+// accessFlags let the user name a NATS server as NATS's own tools do.
+func accessFlags(c *cobra.Command, a *broker.Access) {
+	c.Flags().StringVar(&a.URL, "nats", "", "`URL` of a NATS server, or of several, separated by commas")
+	c.Flags().StringVar(&a.Creds, "creds", "", "`FILE` with a NATS user's credentials, as nsc writes it")
+	c.Flags().StringVar(&a.CA, "tlsca", "", "PEM `FILE` with the authorities that the NATS server's certificate may come from")
+	c.Flags().StringVar(&a.Cert, "tlscert", "", "PEM `FILE` with a certificate for the NATS server")
+	c.Flags().StringVar(&a.Key, "tlskey", "", "PEM `FILE` with that certificate's key")
+}
+
+func checkCampaign(c *cobra.Command, o *campaignOptions) error {
+	given := c.Flags().Changed
+	if o.run.study == "" && !o.run.resume {
+		return errors.New("no study given; name a file or a built-in study, which 'wiretime run --help' lists")
+	}
+	for flag, wrong := range map[string]bool{
+		"workers": o.workers < 0, "repeats": o.run.repeats < 0, "room": o.room <= 0, "checks": !(o.checks >= 0 && o.checks <= 100),
+	} {
+		if wrong {
+			return fmt.Errorf("--%s %s: must be positive, and --checks at most 100", flag, c.Flags().Lookup(flag).Value)
+		}
+	}
+	if o.access.URL == "" {
+		for _, flag := range []string{"creds", "tlsca", "tlscert", "tlskey"} {
+			if given(flag) {
+				return fmt.Errorf("--%s says how to reach a NATS server; name it with --nats", flag)
+			}
+		}
+		return nil
+	}
+	for _, flag := range []string{"listen", "host", "invite", "workers"} {
+		if given(flag) {
+			return fmt.Errorf("--%s is about the NATS server that this program starts; with --nats there is none, and workers join with 'wiretime worker --nats'", flag)
+		}
+	}
+	o.workers = 0
+	return nil
+}
+
+// runCampaign is what 'wiretime run' is for a study that this process measures itself.
+func runCampaign(o campaignOptions) (err error) {
+	ctx, stop := interruptible(context.Background())
+	defer stop()
+	library, err := site.DefaultLibrary()
+	if err != nil {
+		return err
+	}
+	s, err := readStudy(o.run, library)
+	if err != nil {
+		return err
+	}
+	if s.Options.Crowd != nil || s.Live() {
+		return input(fmt.Errorf("run a campaign of study %s: only loads on the virtual clock can be divided among workers; use 'wiretime run'", s.Name))
+	}
+	if err := confirmCommands(o.run, s); err != nil {
+		return err
+	}
+	w, err := findWays(o.run, s)
+	if err != nil {
+		return err
+	}
+	sites, err := runner.Sites(ctx, library, s.Matrix[study.AxisSite])
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, runner.CloseSites(sites)) }()
+	st, err := store.Open(o.run.store, store.Create)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	id, err := beginRun(ctx, o.run, st, s, w, sites, "none: guests need no rights")
+	if err != nil {
+		return err
+	}
+	keep, err := whatToKeep(o.run, st, id)
+	if err != nil {
+		return err
+	}
+	programs, err := w.programs(ctx, s, sites)
+	if err != nil {
+		return err
+	}
+	c := campaign.Config{
+		Campaign: o.name, Store: st, Keep: keep, Checks: o.checks / 100, Octets: o.room * 1e6,
+		Plan: campaign.Plan{Study: s.Name, Seed: s.Seed, Options: s.Options, Servers: runner.Templates(s), Programs: programs, Bare: keep == study.KeepNone},
+	}
+	if c.Campaign == "" {
+		c.Campaign = campaignName(s.Name)
+	}
+	if c.Batches, c.Cells, err = runner.Divide(runner.Config{Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Browsers: w.browsers,
+		Servers: runner.Templates(s), Kernel: w.kernel, Programs: programs}); err != nil {
+		return input(err)
+	}
+	if c.Run, err = st.Run(id); err != nil {
+		return err
+	}
+	if c.Sites, err = addedSites(library, s.Matrix[study.AxisSite]); err != nil {
+		return err
+	}
+	began, before := time.Now(), c.Run.Done
+	err = conduct(ctx, o, c)
+	if ctx.Err() != nil {
+		return fmt.Errorf("campaign %s was interrupted; go on with: wiretime campaign run --resume --store %s%w", c.Campaign, o.run.store, errInterrupted)
+	}
+	if err != nil {
+		return err
+	}
+	if err := printResults(stdout, st, id, study.Median, onTerminal()); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "\n%s measured in %v.\n", english.Count(c.Run.Planned-before, "load"), time.Since(began).Round(100*time.Millisecond))
+	return checkComplete(st, id)
+}
+
+// campaignName makes a name for a campaign from a study's.
+func campaignName(study string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(study))
+	return name[:min(len(name), 40)]
+}
+
+// addedSites returns the folders of the sites that are not built in, by name.
+func addedSites(library site.Library, references []string) (map[string]string, error) {
+	folders := map[string]string{}
+	for _, reference := range references {
+		name, folder, err := library.Added(reference)
+		if err != nil {
+			return nil, err
+		}
+		if name != "" {
+			folders[name] = folder
+		}
+	}
+	return folders, nil
+}
+
+// natsFolder is the folder of a store for the NATS server of its campaign. It is removed when the campaign has ended.
+const natsFolder = "nats"
+
+// inviteTerm is how long an invitation is valid.
+const inviteTerm = 30 * 24 * time.Hour
+
+// conduct runs the campaign, over a NATS server of its own or over one that is there.
+func conduct(ctx context.Context, o campaignOptions, c campaign.Config) (err error) {
+	shown := newCampaignProgress(stderr)
+	defer shown.end()
+	c.Report, c.Said = shown.report, func(line string) { fmt.Fprintln(stderr, line) }
+	if o.access.URL != "" {
+		if c.Key, err = userKey(); err != nil {
+			return err
+		}
+		if c.Conn, err = o.access.Connect(ctx, "wiretime coordinator of "+c.Campaign); err != nil {
+			return err
+		}
+		defer c.Conn.Close()
+		if err := sayTrust(c.Key); err != nil {
+			return err
+		}
+		return campaign.NewCoordinator(c).Conduct(ctx)
+	}
+	dir := filepath.Join(c.Store.Dir(), natsFolder)
+	server, err := broker.Start(ctx, broker.Config{Dir: dir, Listen: o.listen, Hosts: o.hosts})
+	if err != nil {
+		return err
+	}
+	closed := false
+	defer func() {
+		if !closed {
+			err = errors.Join(err, server.Close())
+		}
+	}()
+	for _, name := range o.invite {
+		if err := invite(server, name); err != nil {
+			return err
+		}
+	}
+	if c.Conn, err = server.Coordinator(ctx); err != nil {
+		return err
+	}
+	c.Key, c.Sole, c.Revoke = server.PlanKey(), true, server.Revoke
+	if err := conductWith(ctx, c, server, o.workers); err != nil {
+		return err
+	}
+	closed = true
+	return errors.Join(server.Close(), os.RemoveAll(dir))
+}
+
+// conductWith runs the campaign with workers on this machine beside those that join.
+func conductWith(ctx context.Context, c campaign.Config, server *broker.Server, workers int) error {
+	defer c.Conn.Close()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	crew := &crew{server: server, dir: filepath.Join(c.Store.Dir(), natsFolder), size: workers, jobs: max(1, runtime.NumCPU()/max(1, workers)), said: c.Said}
+	if err := crew.start(ctx, stop); err != nil {
+		return err
+	}
+	defer crew.wait()
+	err := campaign.NewCoordinator(c).Conduct(ctx)
+	stop(nil)
+	return err
+}
+
+func invite(server *broker.Server, name string) error {
+	i, err := server.Invite(name, time.Now().Add(inviteTerm))
+	if err != nil {
+		return input(err)
+	}
+	file := name + ".invitation"
+	if err := i.Write(file); err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "Worker %s joins with: wiretime worker --join %s (copy that file there, and keep it secret)\n", name, file)
+	return nil
+}
+
+// keyFile returns the file with the key that this user signs plans with, in $XDG_CONFIG_HOME/wiretime.
+func keyFile() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("find the folder for the key that signs plans: %w", err)
+	}
+	return filepath.Join(dir, "wiretime", "campaign.nk"), nil
+}
+
+// userKey returns the key that this user signs plans with, and makes it if there is none.
+func userKey() (nkeys.KeyPair, error) {
+	file, err := keyFile()
+	if err != nil {
+		return nil, err
+	}
+	seed, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return makeKey(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the key that signs plans: %w", err)
+	}
+	key, err := nkeys.FromSeed([]byte(strings.TrimSpace(string(seed))))
+	if err != nil {
+		return nil, fmt.Errorf("read the key that signs plans: %s: %w", file, err)
+	}
+	return key, nil
+}
+
+func makeKey(file string) (nkeys.KeyPair, error) {
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		return nil, err
+	}
+	seed, err := key.Seed()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, fmt.Errorf("make the key that signs plans: %w", err)
+	}
+	f, err := atomicfile.Create(file, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("make the key that signs plans: %w", err)
+	}
+	defer f.Discard()
+	if _, err := f.Write(append(seed, '\n')); err != nil {
+		return nil, fmt.Errorf("make the key that signs plans: %w", err)
+	}
+	return key, f.Commit()
+}
+
+func sayTrust(key nkeys.KeyPair) error {
+	public, err := key.PublicKey()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "Workers join with: wiretime worker --nats URL --creds FILE --trust %s\n", public)
+	return nil
+}
