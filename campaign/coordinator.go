@@ -284,6 +284,9 @@ func (c *Coordinator) announce(ctx context.Context) error {
 			return fmt.Errorf("make the queue of campaign %s in %s: %w", c.Campaign, stream, err)
 		}
 	}
+	if _, err := broker.SweepArtefacts(ctx, c.js, time.Hour); err != nil {
+		return err
+	}
 	if _, err := putInput(ctx, c.inputs, object); err != nil {
 		return fmt.Errorf("send the plan of campaign %s: %w", c.Campaign, err)
 	}

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -63,7 +64,9 @@ const longestFailure = 1000
 
 // parseResult reads a result, which is foreign.
 func parseResult(text []byte) (r result, err error) {
-	if err := json.Unmarshal(text, &r); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields() // other messages must not pass for a result
+	if err := decoder.Decode(&r); err != nil {
 		return result{}, fmt.Errorf("%w: its message: %w", ErrWrong, err)
 	}
 	if r.Failed == "" && (!isDigest(r.Parcel) || r.Octets <= 0) || len(r.Failed) > longestFailure {

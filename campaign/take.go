@@ -149,7 +149,8 @@ func (c *Coordinator) read(ctx context.Context, m jetstream.Msg) (*arrived, erro
 		if a.vote.copy == 0 && c.isDone(a.tracked) { // it was taken before, and the acknowledgement was lost
 			return nil, c.settle(a)
 		}
-		return nil, c.refuse(ctx, a, fmt.Errorf("%w: there is no parcel %.64q", ErrWrong, a.result.Parcel))
+		c.say("a result of worker %s was refused: there is no parcel %.64q", a.vote.worker, a.result.Parcel)
+		return nil, errors.Join(c.repeatOrder(ctx, a), c.settle(a)) // it need not be this worker's fault
 	case errors.Is(err, ErrWrong):
 		return nil, c.refuse(ctx, a, err)
 	case passes(err):
@@ -304,12 +305,8 @@ const maxStrikes = 3
 // quarantined.
 func (c *Coordinator) refuse(ctx context.Context, a *arrived, why error) error {
 	c.say("a result of worker %s was refused: %v", a.vote.worker, why)
-	for _, o := range c.wanted(a.tracked) {
-		if o.Copy == a.vote.copy {
-			if err := c.order(ctx, o); err != nil {
-				return err
-			}
-		}
+	if err := c.repeatOrder(ctx, a); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	c.strikes[a.vote.worker]++
@@ -320,8 +317,17 @@ func (c *Coordinator) refuse(ctx context.Context, a *arrived, why error) error {
 			return err
 		}
 	}
-	c.dropParcel(ctx, a)
-	return c.settle(a)
+	return c.settle(a) // the parcel stays, because it may be that of another result
+}
+
+// repeatOrder has the batch of a result carried out again, if that is still wanted.
+func (c *Coordinator) repeatOrder(ctx context.Context, a *arrived) error {
+	for _, o := range c.wanted(a.tracked) {
+		if o.Copy == a.vote.copy {
+			return c.order(ctx, o)
+		}
+	}
+	return nil
 }
 
 // dropParcel removes a parcel that is not needed any more. If that fails, the campaign's end removes it.

@@ -3,6 +3,7 @@ package campaign
 import (
 	"cmp"
 	"context"
+	cryptorand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -553,9 +554,9 @@ func (c *carriedOut) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	subject := broker.ResultSubject(c.plan.Campaign, c.Name, c.order.name())
+	subject, id := broker.ResultSubject(c.plan.Campaign, c.Name, c.order.name()), cryptorand.Text() // another worker must not guess the ID and use it first
 	if err := persist(ctx, c.terms.pause, func() error {
-		_, err := c.js.Publish(ctx, subject, text, jetstream.WithMsgID(r.ID+" "+subject+" "+r.Parcel))
+		_, err := c.js.Publish(ctx, subject, text, jetstream.WithMsgID(id))
 		return err
 	}); err != nil {
 		_ = c.message.Nak()

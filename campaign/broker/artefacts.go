@@ -103,7 +103,9 @@ func ArtefactRoom(ctx context.Context, js jetstream.JetStream) (left, all int64,
 
 // OctetsInRoom returns how much room an artefact of so many octets takes, at most: its chunks have subjects, and it has a
 // description.
-func OctetsInRoom(octets int64) int64 { return octets + (octets/chunkOctets+1)*chunkRoom + descriptionRoom }
+func OctetsInRoom(octets int64) int64 {
+	return octets + (octets/chunkOctets+1)*chunkRoom + descriptionRoom
+}
 
 const (
 	chunkRoom       = 256
