@@ -276,7 +276,7 @@ func TestLyingWorker(t *testing.T) {
 		c.Checks = 1
 		c.Report = func(p Progress) { last = p }
 	}); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v; said was\n%s", err, strings.Join(f.said, "\n"))
 	}
 	f.whole(0)
 	if !slices.Equal(last.Quarantined, []string{"liar"}) {
