@@ -1,0 +1,5 @@
+package main
+
+import "context"
+
+func simulateAll(ctx context.Context) error { return nil }
