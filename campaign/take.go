@@ -215,9 +215,6 @@ func (c *Coordinator) open(ctx context.Context, a *arrived) error {
 	if err := check(batch, c.Plan.Options.Retries, a.attempts); err != nil {
 		return err
 	}
-	if a.digest, err = digest(a.attempts); err != nil {
-		return err
-	}
 	if c.isDone(a.tracked) || c.Plan.Bare { // its digest is all that matters, or there is nothing else
 		return nil
 	}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"wiretime/atomicfile"
+	"wiretime/english"
+)
+
+const (
+	pageFile   = "docs/campaign-simulation.md"
+	tableBegin = "<!-- simulated campaigns -->\n"
+	tableEnd   = "<!-- end of simulated campaigns -->"
+)
+
+// writePage puts the table of the campaigns into the page.
+func writePage(all []outcome) error {
+	text, err := os.ReadFile(pageFile)
+	if err != nil {
+		return err
+	}
+	new, err := withTable(string(text), table(all))
+	if err != nil {
+		return fmt.Errorf("%s: %w", pageFile, err)
+	}
+	return atomicfile.WriteBytes(pageFile, []byte(new))
+}
+
+// withTable returns a page with the table between its marks.
+func withTable(text, table string) (string, error) {
+	before, rest, begins := strings.Cut(text, tableBegin)
+	_, after, ends := strings.Cut(rest, tableEnd)
+	if !begins || !ends {
+		return "", fmt.Errorf("it has no place for the table: put %q and %q there, each in a line of its own", strings.TrimSpace(tableBegin), tableEnd)
+	}
+	return before + tableBegin + "\n" + table + "\n" + tableEnd + after, nil
+}
+
+// table shows what campaigns have cost.
+func table(all []outcome) string {
+	var b strings.Builder
+	b.WriteString("| workers | loads | artefacts of an attempt | made a minute | taken a minute | processor ms per load | planning, ms per load | memory, MB | database, kB per load | messages per load | kB per load |\n")
+	b.WriteString("|" + strings.Repeat(" --- |", 11) + "\n")
+	for _, o := range all {
+		loads := float64(o.Point.Loads)
+		made := "at once"
+		if o.Point.Rate > 0 {
+			made = english.Thousands(o.Point.Rate)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %.2f | %.2f | %d | %.1f | %.1f | %.1f |\n", english.Thousands(o.Point.Workers), english.Thousands(o.Point.Loads), o.Point.Artefacts, made,
+			english.Thousands(int(o.Rate+50)/100*100), ms(o.Taking.Used)/loads, ms(o.Planning.Used)/loads, o.Memory/1e6, float64(o.Store)/loads/1e3, float64(o.Messages)/loads, float64(o.Octets)/loads/1e3)
+	}
+	last := all[len(all)-1]
+	fmt.Fprintf(&b, "\n<sub>Made by `make campaign-simulation`: Wiretime %s, %s.</sub>\n", last.Version, last.On)
+	return b.String()
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
