@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"wiretime/campaign/broker"
+	"wiretime/kernel"
 	"wiretime/runner"
 	"wiretime/store"
 	"wiretime/study"
@@ -31,8 +33,10 @@ type Config struct {
 	Batches  []runner.Batch
 	Cells    []study.Cell      // of the run
 	Sites    map[string]string // folders of the plan's sites that are not built in, by name
-	Key      nkeys.KeyPair     // that signs the plan
-	Until    time.Time         // to which the plan holds
+	Program  string            // the file of this program, for workers that have another one; empty: they cannot fetch it
+	Kernel   kernel.Kernel
+	Key      nkeys.KeyPair // that signs the plan
+	Until    time.Time     // to which the plan holds
 	// Octets is how much room all artefacts together may take that are not in the store yet.
 	Octets int64
 	// Checks is the share of batches that are carried out twice, 0 to 1, and compared.
@@ -111,39 +115,47 @@ func (c *Coordinator) Conduct(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var tasks sync.WaitGroup
-	task := func(do func(context.Context) error) {
-		tasks.Go(func() {
-			if err := do(ctx); err != nil {
-				stop(err)
-			}
-		})
-	}
-	task(l.hold)
-	err = func() error {
+	err = c.during(ctx, l.hold, func(ctx context.Context) error {
 		if err := c.announce(ctx); err != nil {
 			return err
 		}
-		task(c.watchWorkers)
-		task(c.take)
-		if err := c.publish(ctx); err != nil {
-			return err
+		return c.during(ctx, c.watchWorkers, func(ctx context.Context) error {
+			if err := c.during(ctx, c.take, c.deal); err != nil {
+				return err
+			}
+			return c.finish(ctx)
+		})
+	})
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTerm)
+	defer cancel()
+	return errors.Join(err, l.release(ending))
+}
+
+// during does something while something else goes on, which ends with it. If that fails, both end.
+func (c *Coordinator) during(ctx context.Context, goesOn, do func(context.Context) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var going sync.WaitGroup
+	going.Go(func() {
+		if err := goesOn(ctx); err != nil {
+			stop(err)
 		}
-		return c.await(ctx)
-	}()
+	})
+	err := do(ctx)
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	stop(nil)
-	tasks.Wait()
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTerm)
-	defer cancel()
-	if err == nil {
-		err = c.finish(ending)
+	going.Wait()
+	return err
+}
+
+// deal has all batches carried out that are not done.
+func (c *Coordinator) deal(ctx context.Context) error {
+	if err := c.publish(ctx); err != nil {
+		return err
 	}
-	return errors.Join(err, l.release(ending))
+	return c.await(ctx)
 }
 
 // NewCoordinator returns a coordinator.
@@ -228,17 +240,16 @@ func (c *Coordinator) announce(ctx context.Context) error {
 	p := c.Plan
 	p.Campaign, p.ID, p.Run, p.Cells = c.Campaign, RunID(c.Run), c.Run.ID, CellsOf(c.Cells)
 	for name, folder := range c.Sites {
-		object, err := packFolder(folder)
+		sent, err := c.sendFolder(ctx, name, folder)
 		if err != nil {
 			return err
 		}
-		digest, err := putInput(ctx, c.inputs, object)
-		if err != nil {
-			return fmt.Errorf("send site %s: %w", name, err)
-		}
-		p.Sites = append(p.Sites, Site{name, digest})
+		p.Sites = append(p.Sites, sent)
 	}
-	slices.SortFunc(p.Sites, func(a, b Site) int { return cmp.Compare(a.Name, b.Name) })
+	if err := c.sendPrograms(ctx, &p); err != nil {
+		return err
+	}
+	slices.SortFunc(p.Sites, func(a, b Folder) int { return cmp.Compare(a.Name, b.Name) })
 	until := c.Until
 	if until.IsZero() {
 		until = time.Now().Add(planTerm)
@@ -267,6 +278,35 @@ func (c *Coordinator) announce(ctx context.Context) error {
 	}
 	if err != nil {
 		return fmt.Errorf("publish the plan of campaign %s: %w", c.Campaign, err)
+	}
+	return nil
+}
+
+// sendFolder makes a folder ready for workers that lack it.
+func (c *Coordinator) sendFolder(ctx context.Context, name, folder string) (Folder, error) {
+	object, err := packFolder(folder)
+	if err == nil {
+		var digest string
+		if digest, err = putInput(ctx, c.inputs, object); err == nil {
+			return Folder{name, digest}, nil
+		}
+	}
+	return Folder{}, fmt.Errorf("send folder %s: %w", folder, err)
+}
+
+// sendPrograms makes program and kernel ready for workers that have others.
+func (c *Coordinator) sendPrograms(ctx context.Context, p *Plan) (err error) {
+	if c.Program == "" {
+		return nil
+	}
+	if p.Kernel, err = c.sendFolder(ctx, c.Kernel.Hash, filepath.Dir(c.Kernel.Path)); err != nil {
+		return err
+	}
+	if p.Program.SHA256, err = runner.SumFile(c.Program); err == nil {
+		p.Program.Object, err = putProgram(ctx, c.inputs, c.Program)
+	}
+	if err != nil {
+		return fmt.Errorf("send this program: %w", err)
 	}
 	return nil
 }
@@ -377,8 +417,10 @@ func (c *Coordinator) await(ctx context.Context) error {
 
 // finish removes the campaign from NATS, and finishes the run in the store.
 func (c *Coordinator) finish(ctx context.Context) error {
-	if err := c.remove(ctx); err != nil {
-		c.Said(fmt.Sprintf("campaign %s is done, but something of it is left in NATS: %v", c.Campaign, err))
+	err := c.campaigns.Purge(ctx, broker.PlanKey(c.Campaign))
+	c.dismiss(ctx)
+	if err = errors.Join(err, c.remove(ctx)); err != nil {
+		c.say("campaign %s is done, but something of it is left in NATS: %v", c.Campaign, err)
 	}
 	var failed []string
 	for _, b := range c.Batches {
@@ -392,9 +434,9 @@ func (c *Coordinator) finish(ctx context.Context) error {
 	return c.Store.FinishRun(c.Run.ID, time.Now())
 }
 
-// remove removes all of the campaign from NATS. Workers end when its plan is gone.
+// remove removes all of the campaign from NATS but its plan.
 func (c *Coordinator) remove(ctx context.Context) error {
-	errs := []error{c.campaigns.Purge(ctx, broker.PlanKey(c.Campaign))}
+	var errs []error
 	for stream, subject := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
 		errs = append(errs, c.purge(ctx, stream, subject), c.js.DeleteConsumer(ctx, stream, c.Campaign))
 	}

@@ -40,7 +40,7 @@ func pack(to io.Writer, attempts []attempt, ids []string, dir string, bare bool)
 	archive := tar.NewWriter(compressed)
 	text, err := json.Marshal(attempts)
 	if err == nil {
-		err = packEntry(archive, attemptsFile, int64(len(text)), bytes.NewReader(text))
+		err = packEntry(archive, attemptsFile, 0o644, int64(len(text)), bytes.NewReader(text))
 	}
 	for i, a := range attempts {
 		for _, f := range a.Files {
@@ -65,11 +65,11 @@ func packFile(archive *tar.Writer, name, file string) error {
 	if err != nil {
 		return err
 	}
-	return packEntry(archive, name, info.Size(), in)
+	return packEntry(archive, name, info.Mode().Perm(), info.Size(), in)
 }
 
-func packEntry(archive *tar.Writer, name string, octets int64, from io.Reader) error {
-	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: octets, Mode: 0o644, Format: tar.FormatPAX}); err != nil {
+func packEntry(archive *tar.Writer, name string, mode fs.FileMode, octets int64, from io.Reader) error {
+	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: octets, Mode: int64(mode), Format: tar.FormatPAX}); err != nil {
 		return err
 	}
 	_, err := io.Copy(archive, from)

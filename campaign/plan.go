@@ -40,7 +40,9 @@ type Plan struct {
 	Servers  []server.Template // the study's own, which run commands
 	Cells    []Cell
 	Programs map[string]string // as runner.Programs describes them
-	Sites    []Site            // that are not built in
+	Sites    []Folder          // that are not built in, by their names in the site library
+	Kernel   Folder            // of the virtual clock; without an object it cannot be fetched
+	Program  Program           // this one
 	Count    bool              // what loads ask of the guest's kernel
 	Bare     bool              // only the artefacts' checksums are wanted
 }
@@ -51,10 +53,16 @@ type Cell struct {
 	Network network.Path
 }
 
-// Site is a folder of the site library, as an object that workers fetch.
-type Site struct {
-	Name   string // of the folder
-	SHA256 string // of the object
+// Folder is a folder that workers may fetch.
+type Folder struct {
+	Name   string // of the folder, without those above it
+	Object string // the SHA-256 of the object with its files, compressed
+}
+
+// Program is a program that workers may fetch: an executable for Linux on x86-64.
+type Program struct {
+	SHA256 string
+	Object string // the SHA-256 of the object with the program, compressed; empty: it cannot be fetched
 }
 
 // ErrUntrusted is wrapped by the error for a plan that is not signed by a key that is trusted.

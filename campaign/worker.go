@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,9 +48,11 @@ type WorkerConfig struct {
 	Core  int    // the first of these cores, from 0
 	Dir   string // for what batches leave until it is sent, and for inputs
 	Trust string // the public key that plans must be signed with
-	// Prepare makes the executor of a plan. folder has the plan's sites. An error that wraps ErrUnfit says that this machine is
-	// not fit for the plan.
-	Prepare func(ctx context.Context, p *Plan, sites string) (Executor, error)
+	// Campaign is the only one to work for; empty: all of them.
+	Campaign string
+	// Prepare makes the executor of a plan. An error that wraps ErrUnfit says that this machine is not fit for the plan, and
+	// ErrServed that another program has served the campaign until it ended.
+	Prepare func(ctx context.Context, p *Plan, inputs Inputs) (Executor, error)
 	// Said is called with what the worker's operator wants to know, never concurrently.
 	Said func(line string)
 }
@@ -57,6 +60,9 @@ type WorkerConfig struct {
 // ErrUnfit is wrapped by errors about a plan that this machine must not carry out: its programs are other ones, or it lacks
 // something.
 var ErrUnfit = errors.New("this machine cannot carry the campaign out")
+
+// ErrServed says that another program has served a campaign until it ended.
+var ErrServed = errors.New("another program has served the campaign")
 
 // Worker carries out batches of campaigns.
 type Worker struct {
@@ -96,9 +102,10 @@ func (w *Worker) say(format string, args ...any) {
 	w.Said(fmt.Sprintf(format, args...))
 }
 
-// Run carries out batches of one campaign after the other until ctx ends. Batches that are under way then are given back.
+// Run carries out batches of one campaign after the other until ctx ends, or of one until that ends. Batches that are under
+// way then are given back.
 func (w *Worker) Run(ctx context.Context) error {
-	watcher, err := w.campaigns.Watch(ctx, broker.PlanKey("*"))
+	watcher, err := w.campaigns.Watch(ctx, broker.PlanKey(cmp.Or(w.Campaign, "*")))
 	if err != nil {
 		return fmt.Errorf("watch the campaigns: %w", err)
 	}
@@ -116,15 +123,21 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 		serving, end := context.WithCancelCause(ctx)
 		plans.serve(s, end)
-		err := w.serve(serving, s)
+		err := w.serve(ctx, serving, s)
 		end(nil)
 		plans.served(s)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, errEnded):
+		case errors.Is(err, errEnded), errors.Is(err, ErrServed):
 			w.say("campaign %s has ended", s.Campaign)
+			if w.Campaign != "" {
+				return nil
+			}
 		case errors.Is(err, ErrUntrusted), errors.Is(err, ErrUnfit):
+			if w.Campaign != "" {
+				return err
+			}
 			w.say("campaign %s is left to others: %v", s.Campaign, err)
 		case err != nil:
 			return fmt.Errorf("work for campaign %s: %w", s.Campaign, err)
@@ -227,21 +240,22 @@ func (p *planned) served(signed) {
 	p.current, p.end = "", nil
 }
 
-// serve carries out batches of a campaign until it ends.
-func (w *Worker) serve(ctx context.Context, s signed) (err error) {
+// serve carries out batches of a campaign until serving ends. ctx is the worker's own: another program that serves the
+// campaign in its place sees itself when that ends.
+func (w *Worker) serve(ctx, serving context.Context, s signed) (err error) {
 	if err := s.check(w.Trust, time.Now()); err != nil {
 		return err
 	}
-	plan, sites, err := w.fetch(ctx, s)
+	plan, inputs, err := w.fetch(ctx, s)
 	if err != nil {
 		return err
 	}
-	executor, err := w.Prepare(ctx, plan, sites)
+	executor, err := w.Prepare(ctx, plan, inputs)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, executor.Close()) }()
-	consumer, err := w.js.Consumer(ctx, broker.WorkStream, s.Campaign)
+	consumer, err := w.js.Consumer(serving, broker.WorkStream, s.Campaign)
 	if err != nil {
 		return fmt.Errorf("find its queue: %w", err)
 	}
@@ -252,7 +266,7 @@ func (w *Worker) serve(ctx context.Context, s signed) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	w.say("working for campaign %s, study %s, %d at a time", s.Campaign, plan.Study, w.Jobs)
 	sv := &service{Worker: w, plan: plan, executor: executor, consumer: consumer, dir: dir, done: map[int]bool{}}
-	ctx, stop := context.WithCancelCause(ctx)
+	ctx, stop := context.WithCancelCause(serving)
 	defer stop(nil)
 	var running sync.WaitGroup
 	running.Go(func() { sv.tell(ctx) })
@@ -267,23 +281,23 @@ func (w *Worker) serve(ctx context.Context, s signed) (err error) {
 	return context.Cause(ctx)
 }
 
-// fetch returns the plan, and the folder that it has put the plan's sites into.
-func (w *Worker) fetch(ctx context.Context, s signed) (*Plan, string, error) {
+// fetch returns the plan and its inputs, with its sites.
+func (w *Worker) fetch(ctx context.Context, s signed) (*Plan, Inputs, error) {
+	inputs := Inputs{Sites: filepath.Join(w.Dir, "sites-"+s.ID), worker: w}
 	object, err := w.inputs.GetBytes(ctx, s.Object)
 	if err != nil {
-		return nil, "", fmt.Errorf("fetch the plan of campaign %s: %w", s.Campaign, err)
+		return nil, inputs, fmt.Errorf("fetch the plan of campaign %s: %w", s.Campaign, err)
 	}
 	plan, err := s.read(object)
 	if err != nil {
-		return nil, "", err
+		return nil, inputs, err
 	}
-	library := filepath.Join(w.Dir, "sites-"+s.ID)
 	for _, site := range plan.Sites {
-		if err := w.fetchSite(ctx, site, library); err != nil {
-			return nil, "", fmt.Errorf("fetch site %s of campaign %s: %w", site.Name, s.Campaign, err)
+		if err := w.fetchFolder(ctx, site, inputs.Sites); err != nil {
+			return nil, inputs, fmt.Errorf("fetch site %s of campaign %s: %w", site.Name, s.Campaign, err)
 		}
 	}
-	return plan, library, nil
+	return plan, inputs, nil
 }
 
 // service carries out batches of one campaign.

@@ -32,8 +32,14 @@ const (
 	silence = 15 * time.Second
 )
 
-// tell tells the coordinator how the worker stands until ctx ends.
+// tell tells the coordinator how the worker stands until ctx ends, and then that it has left.
 func (s *service) tell(ctx context.Context) {
+	key := broker.StateKey(s.plan.Campaign, s.Name)
+	defer func() {
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), telling)
+		defer cancel()
+		_ = s.states.Delete(leaving, key) // a coordinator that does not hear of it notices the silence
+	}()
 	host, _ := os.Hostname() // only for people to read
 	ticks := time.NewTicker(telling)
 	defer ticks.Stop()
@@ -43,7 +49,7 @@ func (s *service) tell(ctx context.Context) {
 		s.mu.Unlock()
 		if text, err := json.Marshal(state); err == nil {
 			limited, cancel := context.WithTimeout(ctx, telling)
-			_, _ = s.states.Put(limited, broker.StateKey(s.plan.Campaign, s.Name), text) // the next one comes soon
+			_, _ = s.states.Put(limited, key, text) // the next one comes soon
 			cancel()
 		}
 		select {
@@ -77,13 +83,47 @@ func (c *Coordinator) watchWorkers(ctx context.Context) error {
 			if !ok {
 				return nil
 			}
-			var s State
-			if entry != nil && json.Unmarshal(entry.Value(), &s) == nil {
-				s.Host, s.Version = plainText(s.Host), plainText(s.Version)
-				c.change(func() { c.states[entry.Key()[lastToken(entry.Key()):]] = seen{s, time.Now()} })
+			if entry != nil {
+				c.note(entry)
 			}
 		case <-ticks.C:
 			c.report()
+		}
+	}
+}
+
+// note notes what a worker says of itself.
+func (c *Coordinator) note(entry jetstream.KeyValueEntry) {
+	name := entry.Key()[lastToken(entry.Key()):]
+	if entry.Operation() != jetstream.KeyValuePut {
+		c.change(func() { delete(c.states, name) })
+		return
+	}
+	var s State
+	if json.Unmarshal(entry.Value(), &s) == nil {
+		s.Host, s.Version = plainText(s.Host), plainText(s.Version)
+		c.change(func() { c.states[name] = seen{s, time.Now()} })
+	}
+}
+
+// leaving is how long the end of a campaign waits for workers to hear of it.
+const leaving = 3 * time.Second
+
+// dismiss waits until the workers have left, which they do when the plan is gone.
+func (c *Coordinator) dismiss(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaving)
+	defer cancel()
+	for {
+		c.mu.Lock()
+		left := len(c.states) == 0
+		c.mu.Unlock()
+		if left {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.changed:
 		}
 	}
 }

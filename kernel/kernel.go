@@ -178,6 +178,23 @@ func load(dir string) (Kernel, Record, error) {
 	return k, r, nil
 }
 
+// Open opens the kernel in a folder that is a copy of that of another kernel. Its executable must have the checksum of its
+// description; otherwise the error wraps ErrChecksum.
+func Open(dir string) (Kernel, error) {
+	k, r, err := load(dir)
+	if err != nil {
+		return Kernel{}, fmt.Errorf("open the kernel in %s: %w", dir, err)
+	}
+	program, err := os.ReadFile(k.Path)
+	if err != nil {
+		return Kernel{}, fmt.Errorf("open the kernel in %s: %w", dir, err)
+	}
+	if got := fmt.Sprintf("%x", sha256.Sum256(program)); got != r.SHA256 {
+		return Kernel{}, fmt.Errorf("open the kernel in %s: %w: %s, want %s", dir, ErrChecksum, got, r.SHA256)
+	}
+	return k, nil
+}
+
 // Record reads the description that was written when k was built.
 func (k Kernel) Record() (Record, error) {
 	_, r, err := load(filepath.Dir(k.Path))

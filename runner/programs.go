@@ -22,9 +22,11 @@ import (
 	"wiretime/workload/pageload"
 )
 
-// Names in Programs.
+// ProgramOwn is the name of this program in Programs.
+const ProgramOwn = "wiretime"
+
+// Other names in Programs.
 const (
-	programOwn    = "wiretime"
 	programKernel = "kernel"
 	programSite   = "site " // and its reference
 )
@@ -34,14 +36,14 @@ const (
 // descriptions, which names that of each body.
 func Programs(ctx context.Context, b Browsers, servers []string, k kernel.Kernel, sites map[string]*site.Site) (map[string]string, error) {
 	all := map[string]string{}
-	for name, file := range map[string]string{programOwn: "/proc/self/exe", programKernel: k.Path} {
-		sum, err := sumFile(file)
+	for name, file := range map[string]string{ProgramOwn: "/proc/self/exe", programKernel: k.Path} {
+		sum, err := SumFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("find the checksum of program %s: %w", name, err)
 		}
 		all[name] = sum
 	}
-	all[programOwn] = Version() + ", SHA-256 " + all[programOwn]
+	all[ProgramOwn] = Version() + ", SHA-256 " + all[ProgramOwn]
 	all[programKernel] = "Linux " + k.Version + ", SHA-256 " + all[programKernel]
 	for loader, binary := range map[string]string{pageload.Chromium: b.Chromium, pageload.Firefox: b.Firefox} {
 		if binary == "" {
@@ -94,7 +96,8 @@ func WithSites(environment json.RawMessage, cells []study.Cell, sites map[string
 	return AddToEnvironment(environment, map[string]any{study.SitesKey: sums})
 }
 
-func sumFile(name string) (string, error) {
+// SumFile returns the SHA-256 of a file, in hexadecimal.
+func SumFile(name string) (string, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return "", err
@@ -111,7 +114,7 @@ func sumFile(name string) (string, error) {
 func ProgramsOf(all map[string]string, c study.Cell) map[string]string {
 	of := maps.Clone(all)
 	maps.DeleteFunc(of, func(name, _ string) bool {
-		return name != programOwn && name != programKernel && !strings.HasPrefix(name, programSite) && name != c.By() && name != c.On(study.AxisServer)
+		return name != ProgramOwn && name != programKernel && !strings.HasPrefix(name, programSite) && name != c.By() && name != c.On(study.AxisServer)
 	})
 	return of
 }
@@ -124,13 +127,16 @@ type ProgramDifference struct{ Name, Then, Now string }
 // a version that did not keep them; then made by another program is all that can be said.
 func ComparePrograms(l store.Load, made *store.Making, now map[string]string) []ProgramDifference {
 	if made == nil {
-		return []ProgramDifference{{programOwn, "an earlier version, which stored no checksums", now[programOwn]}}
+		return []ProgramDifference{{ProgramOwn, "an earlier version, which stored no checksums", now[ProgramOwn]}}
 	}
-	var all []ProgramDifference
-	current := ProgramsOf(now, l.Cell)
-	for _, name := range slices.Sorted(maps.Keys(made.Programs)) {
-		if then := made.Programs[name]; then != current[name] {
-			all = append(all, ProgramDifference{name, then, current[name]})
+	return CompareProgramLists(made.Programs, ProgramsOf(now, l.Cell))
+}
+
+// CompareProgramLists compares two descriptions (Programs), by name, of the programs in the first one.
+func CompareProgramLists(then, now map[string]string) (all []ProgramDifference) {
+	for _, name := range slices.Sorted(maps.Keys(then)) {
+		if then[name] != now[name] {
+			all = append(all, ProgramDifference{name, then[name], now[name]})
 		}
 	}
 	return all

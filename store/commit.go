@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Commit stores attempts, all or none. It makes the staged folder of each durable, moves all into place, and
@@ -44,29 +46,30 @@ type keeping struct {
 	dropped   []File // its artefacts, if they are to be dropped
 }
 
+// mostSettling is how many folders are made durable at once. A file system's journal takes what several wait for in one turn.
+const mostSettling = 8
+
 // keepFiles publishes the staged folders of attempts and describes those that are to be dropped. After an error none is published.
 func (s *Store) keepFiles(records []LoadRecord) ([]keeping, error) {
-	kept, settled := make([]keeping, 0, len(records)), []string(nil)
-	for _, r := range records {
-		k := keeping{record: r}
-		var err error
-		switch {
-		case r.Drop && r.Files != nil:
-			k.dropped, err = r.Files, checkFiles(r.Files)
-		case r.Files != nil:
-			err = errors.New("it describes files that were dropped, but is not to be dropped")
-		case r.Drop:
-			k.dropped, err = s.checksumStaged(r.ID())
-		default:
-			k.published, err = s.settle(r.ID(), r.Compress)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("keep load %s: files: %w", r.ID(), explain(err))
-		}
+	kept := make([]keeping, len(records))
+	var group errgroup.Group
+	group.SetLimit(mostSettling)
+	for i, r := range records {
+		group.Go(func() (err error) {
+			if kept[i], err = s.keepStaged(r); err != nil {
+				return fmt.Errorf("keep load %s: files: %w", r.ID(), explain(err))
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var settled []string
+	for _, k := range kept {
 		if k.published {
-			settled = append(settled, r.ID())
+			settled = append(settled, k.record.ID())
 		}
-		kept = append(kept, k)
 	}
 	if len(settled) > 0 {
 		if err := s.place(settled); err != nil {
@@ -74,6 +77,22 @@ func (s *Store) keepFiles(records []LoadRecord) ([]keeping, error) {
 		}
 	}
 	return kept, nil
+}
+
+// keepStaged settles the staged folder of an attempt or, if it is to be dropped, describes it.
+func (s *Store) keepStaged(r LoadRecord) (k keeping, err error) {
+	k.record = r
+	switch {
+	case r.Drop && r.Files != nil:
+		k.dropped, err = r.Files, checkFiles(r.Files)
+	case r.Files != nil:
+		err = errors.New("it describes files that were dropped, but is not to be dropped")
+	case r.Drop:
+		k.dropped, err = s.checksumStaged(r.ID())
+	default:
+		k.published, err = s.settle(r.ID(), r.Compress)
+	}
+	return k, err
 }
 
 var checksumText = regexp.MustCompile(`^[0-9a-f]{64}$`)

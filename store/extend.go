@@ -27,8 +27,9 @@ func (s *Store) Extend(run int64, plan []study.PlannedLoad) error {
 		return nil
 	}
 	err = s.transact(func(tx *sql.Tx) error {
+		in := newInserter(tx)
 		for i, p := range plan[len(has):] {
-			row, err := tx.Exec(`INSERT INTO planned (run, idx, cell, repeat, seed) SELECT run, ?, id, ?, ? FROM cell WHERE run = ? AND key = ?`,
+			row, err := in.exec(`INSERT INTO planned (run, idx, cell, repeat, seed) SELECT run, ?, id, ?, ? FROM cell WHERE run = ? AND key = ?`,
 				len(has)+i, p.Repeat, strconv.FormatUint(p.Seed, 10), run, p.Cell.Key())
 			if err := exactlyOne(row, err); err != nil {
 				return fmt.Errorf("planned load %d: %w (the run must have its cell)", len(has)+i, err)

@@ -159,7 +159,7 @@ func (in *inserter) values(load string, run int64, values map[string]float64) er
 	if err != nil {
 		return err
 	}
-	all := make([]any, 0, 3*len(values))
+	id, all := any(load), make([]any, 0, 3*len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		v := values[name]
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -168,7 +168,7 @@ func (in *inserter) values(load string, run int64, values map[string]float64) er
 		if !declared[name] {
 			return fmt.Errorf("metric %s: the run must declare it", name)
 		}
-		all = append(all, load, name, v)
+		all = append(all, id, name, v)
 	}
 	return in.insert("INSERT INTO value (load, metric, value)", 3, all)
 }

@@ -305,7 +305,8 @@ const sameCell = "p.cell = (SELECT cell FROM planned WHERE id = ?)"
 
 // CellComplete reports whether no planned load of the cell of a planned load is pending.
 func (s *Store) CellComplete(planned int64) (complete bool, err error) {
-	err = s.db.QueryRow("SELECT NOT EXISTS (SELECT 1 FROM planned p WHERE p.state = 'planned' AND "+sameCell+")", planned).Scan(&complete)
+	// A plan has the repeats in their order, so the last ones tell most quickly.
+	err = s.db.QueryRow("SELECT (SELECT 1 FROM planned p WHERE p.state = 'planned' AND "+sameCell+" ORDER BY p.repeat DESC LIMIT 1) IS NULL", planned).Scan(&complete)
 	if err != nil {
 		return false, fmt.Errorf("state of a cell: %w", explain(err))
 	}

@@ -140,3 +140,37 @@ func TestCostOfALoad(t *testing.T) {
 		}
 	}
 }
+
+// TestCostOfACommit bounds what one more load of a batch costs, by allocations: statements are prepared for the whole batch, and a load's
+// values go into the database together.
+func TestCostOfACommit(t *testing.T) {
+	s := mustOpen(t, filepath.Join(t.TempDir(), "s"), Create)
+	defer mustClose(t, s)
+	run, err := s.BeginRun(wideSpec(1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending, err := s.Pending(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allocations := func(loads int) float64 {
+		var records []LoadRecord
+		return testing.AllocsPerRun(1, func() { // which calls it twice
+			records = records[:0]
+			for _, p := range pending[:loads] {
+				records = append(records, wide(p))
+			}
+			pending = pending[loads:]
+			if err := s.Commit(records...); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	few, many := allocations(40), allocations(400)
+	each := (many - few) / 360
+	t.Logf("%.0f allocations for each load", each)
+	if each > 300 {
+		t.Errorf("%.0f allocations for each load with %d values, want at most 300", each, manyMetrics)
+	}
+}

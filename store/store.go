@@ -1,6 +1,7 @@
 // Package store keeps measurements: a folder with an SQLite database of raw values and one
 // folder of artefacts (captures, HAR, logs) per load. Nothing measured is ever discarded:
-// an invalid load and its repetition are both rows.
+// an invalid load and its repetition are both rows. What a worker made up is not a measurement: it can be retracted, and
+// the store keeps what it was.
 //
 //	wiretime.db   the database; its schema is docs/store.md
 //	loads/<id>/   the artefacts of one load
@@ -10,8 +11,8 @@
 // A load is kept whole or not at all, even if the program is killed at any moment. Its
 // artefacts are written to a staged folder, synced and renamed into place, and a single
 // transaction then adds the row that names them. A folder without a row is left over from a
-// crash, and the next writer removes it. Artefacts are dropped the other way round: the row
-// goes on without them, and then the folder is removed.
+// crash, and the next writer removes it. Artefacts are dropped, and loads retracted, the other way round: the
+// rows change, and then the folders are removed.
 //
 // Calls take no context: each is short and local, and a measured load is worth the
 // milliseconds that storing it takes, even after Ctrl-C.

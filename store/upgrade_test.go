@@ -106,13 +106,19 @@ func holdsTheOldRun(t *testing.T, s *Store, version int) {
 	if len(results) != 2 || !cmp.Equal(results[0].Cell, first) || !cmp.Equal(results[1].Cell, second) || !cmp.Equal(results[0].Values["plt"], []float64{1234.5}) {
 		t.Errorf("results are %+v", results)
 	}
-	if l, err := s.Load("r1-0000-a1"); err != nil || !cmp.Equal(l.Cell, first) || l.Seed != 11 || l.Pages != nil {
+	if l, err := s.Load("r1-0000-a1"); err != nil || !cmp.Equal(l.Cell, first) || l.Seed != 11 || l.Pages != nil || l.Worker != "" {
 		t.Errorf("the load is %+v (%v)", l, err)
 	}
 	published, err := s.Published(1)
 	claims, err2 := s.Claims(1)
 	if published != nil || claims != nil || err != nil || err2 != nil {
 		t.Errorf("published are %v, claims %v (%v, %v)", published, claims, err, err2)
+	}
+	workers, err := s.Workers(1)
+	loads, err2 := s.LoadsBy(1, "seoul")
+	retracted, err3 := s.Retracted(1)
+	if workers != nil || loads != nil || retracted != nil || errors.Join(err, err2, err3) != nil {
+		t.Errorf("workers are %v, their loads %v, retracted %v (%v, %v, %v)", workers, loads, retracted, err, err2, err3)
 	}
 	if p, err := s.Pending(1); err != nil || len(p) != 1 || !cmp.Equal(p[0].Cell, second) {
 		t.Errorf("pending are %+v (%v)", p, err)

@@ -66,6 +66,7 @@ func TestConnect(t *testing.T) {
 
 // TestConnectSaysWhatIsWrong: the error names the cause in plain words, and what to do about it.
 func TestConnectSaysWhatIsWrong(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s := started(t, t.TempDir())
 	good := invited(t, s, "w")
 	changed := func(change func(*Access)) Access {
@@ -141,7 +142,9 @@ func old(t *testing.T) string {
 	}
 	done := make(chan struct{})
 	t.Cleanup(func() {
-		listener.Close()
+		if err := listener.Close(); err != nil {
+			t.Error(err)
+		}
 		<-done
 	})
 	go func() {
@@ -172,6 +175,7 @@ func old(t *testing.T) string {
 
 // TestExpiredCredentials: they are refused before and by the server, and a connection ends when they expire.
 func TestExpiredCredentials(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s, _ := prepared(t)
 	if _, err := s.Invite("w", time.Now()); err == nil || !strings.Contains(err.Error(), "must be in the future") {
 		t.Errorf("an invitation that ends now: %v", err)
@@ -238,6 +242,18 @@ func TestServersOnOtherAddresses(t *testing.T) {
 	a.URL = strings.Replace(s.URLs()[1], "127.0.0.1", "127.0.0.2", 1)
 	if _, err := a.Connect(t.Context(), "test"); err == nil || !strings.Contains(err.Error(), "certificate is not valid") {
 		t.Errorf("by an address that the certificate does not have: %v", err)
+	}
+}
+
+// TestNSCInThePage: the page shows the commands as they are.
+func TestNSCInThePage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "nats.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := "    " + strings.ReplaceAll(strings.TrimSpace(NSC("wiretime", "worker-1")), "\n", "\n    ") + "\n"
+	if !strings.Contains(string(page), block) {
+		t.Errorf("docs/nats.md does not have the block\n%s", block)
 	}
 }
 

@@ -203,7 +203,7 @@ func deleteVersion(ctx context.Context, stream jetstream.Stream, description *je
 // write descriptions, so this is a foreign word: it must stay one.
 func chunksOf(description []byte) string {
 	var info jetstream.ObjectInfo
-	if json.Unmarshal(description, &info) != nil || !workerName.MatchString(info.NUID) {
+	if json.Unmarshal(description, &info) != nil || !isWord(info.NUID, 60) {
 		return ""
 	}
 	return info.NUID

@@ -4,27 +4,31 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-// written makes an invitation of a real server and writes it.
+// written makes an invitation and writes it, as a server does.
 func written(t testing.TB) (Invitation, string) {
 	t.Helper()
-	s, err := Start(t.Context(), Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	defer s.Close()
+	k, err := openKeys(dir)
+	must(err)
+	certificate, err := openAuthority(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "ca.key"))
+	must(err)
+	s := &Server{config: Config{Dir: dir}, keys: k, certificate: certificate, urls: []string{"tls://127.0.0.1:4222"}, workers: roster{}}
 	i, err := s.Invite("w", time.Now().Add(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(err)
 	file := filepath.Join(t.TempDir(), "w.invitation")
-	if err := i.Write(file); err != nil {
-		t.Fatal(err)
-	}
+	must(i.Write(file))
 	return i, file
 }
 
@@ -84,7 +88,7 @@ func TestDamagedInvitation(t *testing.T) {
 		{"empty", func() []byte { return nil }, "cut off or not an invitation"},
 		{"half", func() []byte { return whole[:len(whole)/2] }, "cut off or not an invitation"},
 		{"all but the last brace", func() []byte { return whole[:len(whole)-2] }, "cut off or not an invitation"},
-		{"something behind", func() []byte { return append(whole[:len(whole):len(whole)], "{}"...) }, "cut off or not an invitation"},
+		{"something behind", func() []byte { return append(slices.Clip(whole), "{}"...) }, "cut off or not an invitation"},
 		{"another file", func() []byte { return []byte(`{"a": 1}`) }, "no key wiretime_invitation"},
 		{"too large", func() []byte { return make([]byte, mostInvitation+1) }, "more than"},
 		{"newer", with("wiretime_invitation", 2), "use the Wiretime that the coordinator has"},

@@ -58,7 +58,8 @@ func openKey(file string, kind nkeys.PrefixByte) (nkeys.KeyPair, error) {
 	if err != nil {
 		return nil, err
 	}
-	seed := []byte(strings.TrimSpace(string(text)))
+	line, _, _ := strings.Cut(string(text), "\n") // nsc writes the public key into a second one
+	seed := []byte(strings.TrimSpace(line))
 	if prefix, _, err := nkeys.DecodeSeed(seed); err != nil || prefix != kind {
 		return nil, fmt.Errorf("the file %s has no seed of a key of the kind %s", file, kind)
 	}
@@ -109,7 +110,7 @@ func openAccount(file string, k keys) (*jwt.AccountClaims, error) {
 	if errors.Is(err, os.ErrNotExist) {
 		account := jwt.NewAccountClaims(public)
 		account.Name = "wiretime"
-		account.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: jwt.NoLimit, MemoryStorage: jwt.NoLimit,
+		account.Limits.JetStreamLimits = jwt.JetStreamLimits{DiskStorage: jwt.NoLimit,
 			Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
 		return account, writeAccount(file, k, account)
 	}

@@ -4,7 +4,6 @@ package broker
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -24,14 +23,9 @@ const (
 	ArtefactBucket = "wiretime-artefacts"
 )
 
-var (
-	campaignName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
-	workerName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,60}$`)
-)
-
 // CheckName says what is wrong with the name of a campaign.
 func CheckName(campaign string) error {
-	if !campaignName.MatchString(campaign) {
+	if !isWord(campaign, 40) || strings.ToLower(campaign) != campaign || strings.Contains(campaign, "_") {
 		return fmt.Errorf("the campaign's name %q: must be 1 to 40 of the characters a-z, 0-9 and -", campaign)
 	}
 	return nil
@@ -39,10 +33,20 @@ func CheckName(campaign string) error {
 
 // CheckWorker says what is wrong with the name of a worker.
 func CheckWorker(worker string) error {
-	if !workerName.MatchString(worker) {
+	if !isWord(worker, 60) {
 		return fmt.Errorf("the worker's name %q: must be 1 to 60 of the characters A-Z, a-z, 0-9, _ and -", worker)
 	}
 	return nil
+}
+
+// isWord tells whether a text of 1 to most octets can stand in subjects, keys and file names.
+func isWord(text string, most int) bool {
+	for _, c := range text {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return text != "" && len(text) <= most
 }
 
 // WorkSubject is the subject of a batch to be carried out. "*" and ">" stand for any batch.

@@ -13,16 +13,22 @@ import (
 // under its own name, and add artefacts. It may neither read results, artefacts or the states of workers, nor change
 // streams, nor hear anything but its own answers.
 //
-// NATS checks the subject of a message but not the subject that the message names for the answer, nor the subject to
+// NATS checks the subject of a message but neither the subject that the message names for the answer nor the subject to
 // which a new consumer delivers (nats-server 2.15). So a hostile worker can have the server send any message that it may
 // read, a work message for instance, to any subject of the account. Therefore a worker may read nothing that workers
-// write: it cannot choose what the server sends for it, and cannot speak in another's name. What remains is denial,
-// never deception, as long as coordinators check plans by their signature, results strictly, and artefacts by their
-// SHA-256. A hostile worker can
-//   - take batches and not carry them out, or acknowledge batches that others hold, so that they must be published again;
+// write: it cannot choose what the server sends for it, and cannot speak in another's name.
+//
+// What remains is denial, never deception, as long as coordinators check plans by their signature, refuse results with
+// unknown fields, blame no worker for a message that is not a result, and check artefacts by their SHA-256. A hostile
+// worker can
+//   - take batches and not carry them out, or acknowledge batches that others hold: coordinators must publish a batch
+//     again if no result comes;
 //   - put a message of the coordinator in the place of a plan, a lease, a quarantine or a result;
-//   - fill the bucket of artefacts, and put another object in the place of one whose name it knows. JetStream addresses
-//     an object by the Base64 of its whole name, so a prefix of names cannot be granted.
+//   - publish with a message ID that another worker is about to use, so that JetStream drops the other's result as a
+//     duplicate: IDs must have a random part;
+//   - fill the buckets that workers write, and make consumers and connections as long as the server lets it;
+//   - add an object by a name that another has. JetStream addresses an object by the Base64 of its whole name, so a
+//     prefix of names cannot be granted. GetArtefact passes over what does not have the SHA-256 in its name.
 func WorkerRights(worker string) jwt.Permissions {
 	const api = "$JS.API."
 	var (

@@ -2,11 +2,8 @@ package broker
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -200,7 +197,9 @@ func TestWorkerIsRefused(t *testing.T) {
 	}
 	before := c.sizes(t)
 
-	publish := func(subject string) func() error { return func() error { return c.worker.Publish(subject, []byte("{}")) } }
+	publish := func(subject string) func() error {
+		return func() error { return c.worker.Publish(subject, []byte("{}")) }
+	}
 	listen := func(subject string) func() error {
 		return func() error {
 			_, err := c.worker.SubscribeSync(subject)
@@ -347,6 +346,15 @@ func TestWhatAnswersCanDo(t *testing.T) {
 	if text := result(); text != "plan" {
 		t.Errorf("a plan came through as %q", text)
 	}
+	// A message ID is taken by whoever uses it first.
+	first, err := c.js.PublishMsg(t.Context(), nats.NewMsg(ResultSubject("c", "w", "x")), jetstream.WithMsgID("guessed"))
+	if err != nil || first.Duplicate {
+		t.Errorf("the first message of an ID: %+v, %v", first, err)
+	}
+	second, err := c.coordinator.PublishMsg(t.Context(), nats.NewMsg(forged), jetstream.WithMsgID("guessed"))
+	if err != nil || !second.Duplicate {
+		t.Errorf("another message of this ID: %+v, %v", second, err)
+	}
 	// The worker's own words, where it can write and would like to read.
 	for _, stream := range []string{"KV_" + WorkerBucket, "OBJ_" + ArtefactBucket} {
 		for _, right := range WorkerRights("w").Pub.Allow {
@@ -356,140 +364,5 @@ func TestWhatAnswersCanDo(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// TestTwoCampaignsInAnAccount: names keep them apart.
-func TestNames(t *testing.T) {
-	for _, bad := range []string{"", "A", "a.b", "a b", "*", ">", "ä", strings.Repeat("a", 41)} {
-		if CheckName(bad) == nil {
-			t.Errorf("%q is taken for the name of a campaign", bad)
-		}
-	}
-	for _, bad := range []string{"", "a.b", "a b", "*", ">", "ä", strings.Repeat("a", 61)} {
-		if CheckWorker(bad) == nil {
-			t.Errorf("%q is taken for the name of a worker", bad)
-		}
-	}
-	campaign, worker, batch, ok := ParseResultSubject(ResultSubject("c-1", "W_1", "17"))
-	if campaign != "c-1" || worker != "W_1" || batch != "17" || !ok {
-		t.Errorf("a result's subject reads %q %q %q %t", campaign, worker, batch, ok)
-	}
-	for _, bad := range []string{"", "wiretime.result.c.w", "wiretime.work.c.w.b", "wiretime.result.c.w.b.x"} {
-		if _, _, _, ok := ParseResultSubject(bad); ok {
-			t.Errorf("%q is taken for the subject of a result", bad)
-		}
-	}
-}
-
-// TestArtefacts: what a worker puts a coordinator gets, whatever else was put by the same name, and both object stores
-// and PutArtefact speak of the same objects.
-func TestArtefacts(t *testing.T) {
-	c := underWay(t)
-	ctx := t.Context()
-	for _, content := range []string{"", "short", strings.Repeat("one chunk", 1) + strings.Repeat("x", chunkOctets-9), strings.Repeat("long", 100_000)} {
-		name, err := PutArtefact(ctx, c.js, strings.NewReader(content))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text, err := c.get(t, name, int64(len(content))); err != nil || text != content {
-			t.Errorf("%d octets come back as %d, %v", len(content), len(text), err)
-		}
-		objects, err := c.coordinator.ObjectStore(ctx, ArtefactBucket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text, err := objects.GetString(ctx, name); err != nil || text != content {
-			t.Errorf("%d octets come back as %d from the object store, %v", len(content), len(text), err)
-		}
-		if content == "" {
-			continue
-		}
-		if _, err := c.get(t, name, int64(len(content))-1); !errors.Is(err, ErrNoArtefact) {
-			t.Errorf("an object that is too large: %v", err)
-		}
-		// A hostile worker puts others in its place, the worst last.
-		for _, hostile := range []string{
-			`{"name":"` + name + `","bucket":"` + ArtefactBucket + `","nuid":"absent","size":5,"chunks":1}`,
-			`{"name":"` + name + `","nuid":">"}`,
-			`{"name":"` + name + `","options":{"link":{"bucket":"` + ArtefactBucket + `","name":"` + name + `"}}}`,
-			`{}`, `[`, ``,
-		} {
-			if _, err := c.js.Publish(ctx, metaSubject(name), []byte(hostile)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if text, err := c.get(t, name, int64(len(content))); err != nil || text != content {
-			t.Errorf("behind hostile ones, %d octets come back as %d, %v", len(content), len(text), err)
-		}
-		for range 2 {
-			if err := DeleteArtefact(ctx, c.coordinator, name); err != nil {
-				t.Error(err)
-			}
-		}
-		if _, err := c.get(t, name, int64(len(content))); !errors.Is(err, ErrNoArtefact) {
-			t.Errorf("an object that was deleted: %v", err)
-		}
-	}
-}
-
-// get gets an object as the coordinator.
-func (c *campaign) get(t *testing.T, name string, most int64) (string, error) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "object")
-	if err := os.WriteFile(file, []byte("of before"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(file, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := GetArtefact(t.Context(), c.coordinator, name, f, most); err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text), nil
-}
-
-// TestFullBucket: a full bucket refuses an object and keeps what it has. Once there is room it takes the object.
-func TestFullBucket(t *testing.T) {
-	c := underWay(t)
-	ctx := t.Context()
-	first, err := PutArtefact(ctx, c.js, bytes.NewReader(bytes.Repeat([]byte("a"), 700_000)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	second := bytes.Repeat([]byte("b"), 600_000) // more than the rest of 1 MiB
-	if _, err = PutArtefact(ctx, c.js, bytes.NewReader(second)); !IsFull(err) {
-		t.Fatalf("a full bucket says %v", err)
-	}
-	if text, err := c.get(t, first, 1<<20); err != nil || len(text) != 700_000 {
-		t.Errorf("the first object comes back with %d octets, %v", len(text), err)
-	}
-	if err := DeleteArtefact(ctx, c.coordinator, first); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := SweepArtefacts(ctx, c.coordinator, time.Hour); err != nil || n != 0 {
-		t.Errorf("swept %d young uploads, %v", n, err)
-	}
-	if n, err := SweepArtefacts(ctx, c.coordinator, 0); err != nil || n != 1 {
-		t.Errorf("swept %d uploads, %v", n, err)
-	}
-	name, err := PutArtefact(ctx, c.js, bytes.NewReader(second))
-	if err != nil {
-		t.Fatal("with room again: ", err)
-	}
-	if n, err := SweepArtefacts(ctx, c.coordinator, 0); err != nil || n != 0 {
-		t.Errorf("swept %d whole objects, %v", n, err)
-	}
-	if text, err := c.get(t, name, 1<<20); err != nil || text != string(second) {
-		t.Errorf("the second object comes back with %d octets, %v", len(text), err)
-	}
-	if IsFull(nil) || IsFull(context.Canceled) || IsFull(jetstream.ErrStreamNotFound) {
-		t.Error("other errors are taken for a full bucket")
 	}
 }

@@ -109,11 +109,10 @@ func lock(file string) (*os.File, error) {
 		return nil, err
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errors.New("another server runs there: stop it, or name another folder")
+			err = errors.New("another server runs there: stop it, or name another folder")
 		}
-		return nil, err
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
 )
 
 // started starts a server in a folder for the length of a test.
@@ -82,6 +83,7 @@ func joined(t *testing.T, a Access) *nats.Conn {
 // TestServerStartedAgain: a server that starts in the folder of another has its streams, its keys and its address, trusts
 // whom the other invited, and refuses whom it has revoked.
 func TestServerStartedAgain(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	dir := t.TempDir()
 	s := started(t, dir)
 	js := coordinated(t, s)
@@ -99,6 +101,8 @@ func TestServerStartedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	connected := joined(t, stays)
+	again := connected.StatusChanged(nats.CONNECTED)
 	js.Conn().Close()
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -119,10 +123,14 @@ func TestServerStartedAgain(t *testing.T) {
 	if stream, err = js.Stream(t.Context(), "OBJ_"+ArtefactBucket); err != nil || stream.CachedInfo().Config.MaxBytes != 2<<20 {
 		t.Errorf("the new limit was not set: %+v, %v", stream.CachedInfo().Config, err)
 	}
-	if again, err := s.PlanKey().PublicKey(); err != nil || again != trust {
-		t.Errorf("the key of plans was %s and is %s, %v", trust, again, err)
+	if now, err := s.PlanKey().PublicKey(); err != nil || now != trust {
+		t.Errorf("the key of plans was %s and is %s, %v", trust, now, err)
 	}
 	joined(t, stays)
+	<-again // the connection of before is made again
+	if err := connected.Flush(); err != nil {
+		t.Error(err)
+	}
 	if _, err := goes.Connect(t.Context(), "test"); err == nil || !strings.Contains(err.Error(), "revoked") {
 		t.Errorf("a revoked worker connects: %v", err)
 	}
@@ -186,7 +194,7 @@ func TestDamagedFolder(t *testing.T) {
 			}
 			s, err := Start(t.Context(), Config{Dir: dir})
 			if err == nil {
-				s.Close()
+				defer s.Close()
 			}
 			if err == nil || !strings.Contains(err.Error(), filepath.Base(file)) {
 				t.Errorf("with half of the file %s: %v", name, err)
@@ -211,6 +219,7 @@ func TestSecretsAreTheUsersOwn(t *testing.T) {
 
 // TestRevokedWorker: its connection ends at once and for good, while others stay, and it can be invited again.
 func TestRevokedWorker(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	s, _ := prepared(t)
 	gone := make(chan error, 1)
 	revoked := joined(t, invited(t, s, "stolen"))
@@ -272,5 +281,65 @@ func TestSetupRefusesStreamsOfOthers(t *testing.T) {
 	}
 	if err := Setup(t.Context(), js, 0); err == nil {
 		t.Error("a limit of 0 octets is taken")
+	}
+}
+
+// TestSetupWithoutRoom: a limit beyond the server's is an error that says so, and one within it is not.
+func TestSetupWithoutRoom(t *testing.T) {
+	s, err := Start(t.Context(), Config{Dir: t.TempDir(), Octets: 100 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	js := coordinated(t, s)
+	if err := Setup(t.Context(), js, 200<<20); !IsFull(err) || !strings.Contains(err.Error(), "lower the artefacts' limit") {
+		t.Errorf("more than the server has: %v", err)
+	}
+	if err := Setup(t.Context(), js, 20<<20); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOpenPlanKey: a key is made once, nsc's are read as well, and keys of another kind are refused.
+func TestOpenPlanKey(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plan.nk")
+	public := func() string {
+		t.Helper()
+		key, err := OpenPlanKey(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := key.PublicKey()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	first := public()
+	if again := public(); again != first {
+		t.Errorf("the key was %s and is %s", first, again)
+	}
+	seed, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, append(seed, first+"\n"...), 0o600); err != nil { // as nsc generate nkey writes it
+		t.Fatal(err)
+	}
+	if again := public(); again != first {
+		t.Errorf("the key was %s and is %s in nsc's file", first, again)
+	}
+	account, err := nkeys.CreateAccount()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seed, err = account.Seed(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenPlanKey(file); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("an account's key: %v", err)
 	}
 }

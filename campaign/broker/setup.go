@@ -126,10 +126,10 @@ func differs(found, wanted jetstream.StreamConfig) string {
 
 // What JetStream says of a stream or an account that has no room. The jetstream package has no names for these codes.
 const (
-	codeAccountFull = 10002 // resource limits exceeded for account
-	codeInsufficent = 10023 // insufficient resources
-	codeStorageFull = 10047 // insufficient storage resources available
-	codeStoreFailed = 10077 // a stream cannot store the message, for the reason in the description
+	codeAccountFull  = 10002 // resource limits exceeded for account
+	codeInsufficient = 10023 // insufficient resources
+	codeStorageFull  = 10047 // insufficient storage resources available
+	codeStoreFailed  = 10077 // a stream cannot store the message, for the reason in the description
 )
 
 // IsFull tells whether the server refused a message because a stream, an account or the server has no room for it. The
@@ -140,7 +140,7 @@ func IsFull(err error) bool {
 		return false
 	}
 	switch api.ErrorCode {
-	case codeAccountFull, codeInsufficent, codeStorageFull:
+	case codeAccountFull, codeInsufficient, codeStorageFull:
 		return true
 	case codeStoreFailed:
 		return strings.Contains(api.Description, "maximum ") || strings.Contains(api.Description, "no space left")

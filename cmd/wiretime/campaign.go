@@ -178,6 +178,9 @@ func runCampaign(o campaignOptions) (err error) {
 		Campaign: o.name, Store: st, Keep: keep, Checks: o.checks / 100, Octets: o.room * 1e6,
 		Plan: campaign.Plan{Study: s.Name, Seed: s.Seed, Options: s.Options, Servers: runner.Templates(s), Programs: programs, Bare: keep == study.KeepNone},
 	}
+	if o.listen != "" || o.access.URL != "" { // workers of this machine have these programs
+		c.Program, c.Kernel = "/proc/self/exe", w.kernel
+	}
 	if c.Campaign == "" {
 		c.Campaign = campaignName(s.Name)
 	}
@@ -232,7 +235,8 @@ func addedSites(library site.Library, references []string) (map[string]string, e
 	return folders, nil
 }
 
-// natsFolder is the folder of a store for the NATS server of its campaign. It is removed when the campaign has ended.
+// natsFolder is the folder of a store for the NATS server of its campaigns. It is removed when a campaign has ended to which no
+// other machine had access.
 const natsFolder = "nats"
 
 // inviteTerm is how long an invitation is valid.
@@ -280,7 +284,10 @@ func conduct(ctx context.Context, o campaignOptions, c campaign.Config) (err err
 		return err
 	}
 	closed = true
-	return errors.Join(server.Close(), os.RemoveAll(dir))
+	if err := server.Close(); err != nil || o.listen != "" { // invitations stay valid
+		return err
+	}
+	return os.RemoveAll(dir)
 }
 
 // conductWith runs the campaign with workers on this machine beside those that join.

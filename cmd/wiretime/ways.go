@@ -58,15 +58,8 @@ func (w *ways) state() *machine.State {
 func findWays(o runOptions, s *study.Study) (*ways, error) {
 	w := &ways{real: !slices.Equal(s.Matrix[study.AxisClock], []string{study.ClockVirtual})}
 	var err error
-	if slices.Contains(s.Matrix[study.AxisLoader], pageload.Chromium) {
-		if w.browsers.Chromium, err = chromium.Find(o.browsers.Chromium); err != nil {
-			return nil, err
-		}
-	}
-	if slices.Contains(s.Matrix[study.AxisLoader], pageload.Firefox) {
-		if w.browsers.Firefox, err = firefox.Find(o.browsers.Firefox); err != nil {
-			return nil, err
-		}
+	if w.browsers, err = findBrowsers(o.browsers, s.Matrix[study.AxisLoader]); err != nil {
+		return nil, err
 	}
 	if s.Live() || slices.Equal(s.Matrix[study.AxisClock], []string{study.ClockReal}) {
 		return w, nil
@@ -88,6 +81,19 @@ func findWays(o runOptions, s *study.Study) (*ways, error) {
 		_ = os.Setenv(saidMark, "1") // this program starts itself again
 	}
 	return w, nil
+}
+
+// findBrowsers finds the browsers that are among the loaders, as chosen or the first of each.
+func findBrowsers(chosen runner.Browsers, loaders []string) (found runner.Browsers, err error) {
+	if slices.Contains(loaders, pageload.Chromium) {
+		if found.Chromium, err = chromium.Find(chosen.Chromium); err != nil {
+			return found, err
+		}
+	}
+	if slices.Contains(loaders, pageload.Firefox) {
+		found.Firefox, err = firefox.Find(chosen.Firefox)
+	}
+	return found, err
 }
 
 // programs describes what the study's loads on the virtual clock follow from; nil if there is no such

@@ -4,20 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"wiretime/campaign"
 	"wiretime/campaign/broker"
 	"wiretime/runner"
-	"wiretime/site"
-	"wiretime/study"
 )
 
 type workerOptions struct {
@@ -27,7 +22,9 @@ type workerOptions struct {
 	folder   string
 	jobs     int
 	core     int
+	campaign string
 	commands bool // a study's own servers may run commands
+	programs bool // the coordinator's program and kernel may be fetched and run
 	browsers runner.Browsers
 }
 
@@ -47,7 +44,8 @@ written. --nats, --creds and --trust join over a NATS server of your own
 
 It carries out only plans that are signed with the key that it trusts, and only
 where program, kernel, browsers and sites are the coordinator's, by their
-checksums and versions.`,
+checksums and versions. Sites that it lacks it fetches, and with
+--accept-programs program and kernel, too.`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			switch {
@@ -68,6 +66,8 @@ checksums and versions.`,
 	f.StringVar(&o.folder, "folder", "", "folder for what batches leave until it is sent (default: in the cache folder)")
 	f.IntVar(&o.jobs, "jobs", runtime.NumCPU(), "`N` batches at once, each on a core of its own")
 	f.IntVar(&o.core, "core", 0, "the first of these cores, from 0")
+	f.StringVar(&o.campaign, "campaign", "", "work for the campaign `NAME` only, and end with it (default: for all)")
+	f.BoolVar(&o.programs, "accept-programs", false, "where this machine has another wiretime or another kernel of the virtual clock, fetch and run the coordinator's")
 	f.BoolVar(&o.commands, "allow-commands", false, "also carry out studies that start servers of their own, by commands that they name")
 	browserFlags(c, &o.browsers)
 	for _, flag := range []string{"nats", "creds", "tlsca", "tlscert", "tlskey", "trust"} {
@@ -105,9 +105,9 @@ func runWorker(o workerOptions) (err error) {
 	}
 	defer conn.Close()
 	w, err := campaign.NewWorker(ctx, campaign.WorkerConfig{
-		Conn: conn, Name: name, Jobs: o.jobs, Core: o.core, Dir: o.folder, Trust: o.trust,
-		Prepare: func(ctx context.Context, p *campaign.Plan, sites string) (campaign.Executor, error) {
-			return prepare(ctx, o, p, sites)
+		Conn: conn, Name: name, Jobs: o.jobs, Core: o.core, Dir: o.folder, Trust: o.trust, Campaign: o.campaign,
+		Prepare: func(ctx context.Context, p *campaign.Plan, inputs campaign.Inputs) (campaign.Executor, error) {
+			return prepare(ctx, o, p, inputs)
 		},
 		Said: func(line string) { fmt.Fprintln(stderr, line) },
 	})
@@ -138,88 +138,4 @@ func workerFolder(named string) (string, error) {
 		return "", fmt.Errorf("make a folder for batches: %w", err)
 	}
 	return dir, nil
-}
-
-// prepared carries out a plan with sites that it has opened.
-type prepared struct {
-	*runner.Executor
-	sites map[string]*site.Site
-}
-
-func (p prepared) Close() error { return errors.Join(p.Executor.Close(), runner.CloseSites(p.sites)) }
-
-// prepare makes this machine ready for a plan, if it has the same programs.
-func prepare(ctx context.Context, o workerOptions, p *campaign.Plan, sitesFolder string) (_ campaign.Executor, err error) {
-	unfit := func(err error) error { return fmt.Errorf("%w: %w", campaign.ErrUnfit, err) }
-	cells, err := p.StudyCells()
-	if err != nil {
-		return nil, err
-	}
-	if len(p.Servers) > 0 && !o.commands {
-		var commands []string
-		for _, s := range p.Servers {
-			commands = append(commands, fmt.Sprintf("%q", s.Command))
-		}
-		return nil, unfit(fmt.Errorf("study %s starts servers of its own: %s; look at them, then add --allow-commands", p.Study, strings.Join(commands, ", ")))
-	}
-	s := &study.Study{Name: p.Study, Workload: cells[0].Workload, Matrix: map[study.Axis][]string{}}
-	for _, axis := range []study.Axis{study.AxisLoader, study.AxisServer, study.AxisSite, study.AxisClock} {
-		s.Matrix[axis] = wordsOf(cells, axis)
-	}
-	w, err := findWays(runOptions{browsers: o.browsers}, s)
-	if err != nil {
-		return nil, unfit(err)
-	}
-	library, err := site.DefaultLibrary()
-	if err != nil {
-		return nil, err
-	}
-	library.Dir = sitesFolder
-	sites, err := runner.Sites(ctx, library, s.Matrix[study.AxisSite])
-	if err != nil {
-		return nil, unfit(err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, runner.CloseSites(sites))
-		}
-	}()
-	programs, err := w.programs(ctx, s, sites)
-	if err != nil {
-		return nil, unfit(err)
-	}
-	if err := sameAs(p.Programs, programs); err != nil {
-		return nil, unfit(err)
-	}
-	c := p.Config()
-	c.Sites, c.Browsers, c.Kernel = sites, w.browsers, w.kernel
-	executor, err := runner.NewExecutor(ctx, c, cells)
-	if err != nil {
-		return nil, err
-	}
-	return prepared{executor, sites}, nil
-}
-
-// wordsOf returns the values of cells on an axis, each once, without the empty one.
-func wordsOf(cells []study.Cell, axis study.Axis) []string {
-	all := map[string]bool{}
-	for _, c := range cells {
-		all[c.On(axis)] = true
-	}
-	delete(all, "")
-	return slices.Sorted(maps.Keys(all))
-}
-
-// sameAs says in what this machine's programs are others than the plan's.
-func sameAs(wanted, here map[string]string) error {
-	var differ []string
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if here[name] != wanted[name] {
-			differ = append(differ, fmt.Sprintf("%s is %q here, and %q at the coordinator", name, here[name], wanted[name]))
-		}
-	}
-	if len(differ) > 0 {
-		return fmt.Errorf("it has other programs: %s; install the coordinator's", strings.Join(differ, "; "))
-	}
-	return nil
 }
