@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"wiretime/atomicfile"
-	"wiretime/english"
 )
 
 const (
@@ -22,11 +22,11 @@ func writePage(all []outcome) error {
 	if err != nil {
 		return err
 	}
-	new, err := withTable(string(text), table(all))
+	changed, err := withTable(string(text), table(all))
 	if err != nil {
 		return fmt.Errorf("%s: %w", pageFile, err)
 	}
-	return atomicfile.WriteBytes(pageFile, []byte(new))
+	return atomicfile.WriteBytes(pageFile, []byte(changed))
 }
 
 // withTable returns a page with the table between its marks.
@@ -48,14 +48,23 @@ func table(all []outcome) string {
 		loads := float64(o.Point.Loads)
 		made := "at once"
 		if o.Point.Rate > 0 {
-			made = english.Thousands(o.Point.Rate)
+			made = grouped(o.Point.Rate)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %.2f | %.2f | %d | %.1f | %.1f | %.1f |\n", english.Thousands(o.Point.Workers), english.Thousands(o.Point.Loads), o.Point.Artefacts, made,
-			english.Thousands(int(o.Rate+50)/100*100), ms(o.Taking.Used)/loads, ms(o.Planning.Used)/loads, o.Memory/1e6, float64(o.Store)/loads/1e3, float64(o.Messages)/loads, float64(o.Octets)/loads/1e3)
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %.2f | %.2f | %d | %.1f | %.1f | %.1f |\n", grouped(o.Point.Workers), grouped(o.Point.Loads), o.Point.Artefacts, made,
+			grouped(int(o.Rate+50)/100*100), ms(o.Taking.Used)/loads, ms(o.Planning.Used)/loads, o.Memory/1e6, float64(o.Store)/loads/1e3, float64(o.Messages)/loads, float64(o.Octets)/loads/1e3)
 	}
 	last := all[len(all)-1]
 	fmt.Fprintf(&b, "\n<sub>Made by `make campaign-simulation`: Wiretime %s, %s.</sub>\n", last.Version, last.On)
 	return b.String()
+}
+
+// grouped writes a number as in 100,000.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -117,7 +117,7 @@ func (c crew) worker(ctx context.Context, n int, dir string) (*campaign.Worker, 
 	random := rand.New(rand.NewPCG(c.Seed, uint64(n)))
 	return campaign.NewWorker(ctx, campaign.WorkerConfig{
 		Conn: conn, Name: name, Jobs: 1, Dir: own, Trust: i.Trust,
-		Prepare: func(_ context.Context, p *campaign.Plan, _ string) (campaign.Executor, error) {
+		Prepare: func(_ context.Context, p *campaign.Plan, _ campaign.Inputs) (campaign.Executor, error) {
 			cells, err := p.StudyCells()
 			if err != nil {
 				return nil, err
