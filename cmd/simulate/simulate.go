@@ -37,6 +37,7 @@ type outcome struct {
 	Planning phase         // the run's rows and the batches
 	Taking   phase         // from the first message to the last load
 	Rate     float64       // loads a minute, between the first tenth and the last
+	Minute   int           // loads taken in the minute in which most were
 	Memory   int64         // the most octets that the process had in memory
 	Planned  int64         // of these, when planning was over
 	Store    int64         // octets of the store's database
@@ -103,7 +104,7 @@ func simulate(ctx context.Context, p point, dir, profile string, said func(strin
 	if err = errors.Join(err, end()); err != nil {
 		return out, err
 	}
-	out.Taking, out.Rate = watch.lap(), pace.rate()
+	out.Taking, out.Rate, out.Minute = watch.lap(), pace.rate(), pace.minute()
 	if out.Memory, err = mostMemory(); err != nil {
 		return out, err
 	}
@@ -184,6 +185,20 @@ func (p *pace) rate() float64 {
 		return 0
 	}
 	return float64(p.done[to]-p.done[from]) / p.at[to].Sub(p.at[from]).Minutes()
+}
+
+// minute returns how many loads were done in the minute in which most were; 0 if it took no minute.
+func (p *pace) minute() (most int) {
+	from := 0
+	for to, at := range p.at {
+		for at.Sub(p.at[from+1]) >= time.Minute {
+			from++
+		}
+		if at.Sub(p.at[from]) >= time.Minute {
+			most = max(most, int(float64(p.done[to]-p.done[from])/at.Sub(p.at[from]).Minutes()))
+		}
+	}
+	return most
 }
 
 // hired is the process of the workers.
