@@ -42,16 +42,20 @@ func withTable(text, table string) (string, error) {
 // table shows what campaigns have cost.
 func table(all []outcome) string {
 	var b strings.Builder
-	b.WriteString("| workers | loads | artefacts of an attempt | made a minute | taken a minute | processor ms per load | planning, ms per load | memory, MB | database, kB per load | messages per load | kB per load |\n")
-	b.WriteString("|" + strings.Repeat(" --- |", 11) + "\n")
+	columns := []string{"workers", "loads", "artefacts of an attempt", "made a minute", "taken a minute", "best minute", "processor ms per load", "planning, ms per load",
+		"memory, MB", "database, kB per load", "messages per load", "kB per load"}
+	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat(" --- |", len(columns)))
 	for _, o := range all {
-		loads := float64(o.Point.Loads)
-		made := "at once"
+		loads, made, minute := float64(o.Point.Loads), "at once", ""
 		if o.Point.Rate > 0 {
 			made = grouped(o.Point.Rate)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %.2f | %.2f | %d | %.1f | %.1f | %.1f |\n", grouped(o.Point.Workers), grouped(o.Point.Loads), o.Point.Artefacts, made,
-			grouped(int(o.Rate+50)/100*100), ms(o.Taking.Used)/loads, ms(o.Planning.Used)/loads, o.Memory/1e6, float64(o.Store)/loads/1e3, float64(o.Messages)/loads, float64(o.Octets)/loads/1e3)
+		if o.Minute > 0 {
+			minute = hundreds(float64(o.Minute))
+		}
+		fmt.Fprintf(&b, "| %s | %s | %d | %s | %s | %s | %.2f | %.2f | %d | %.1f | %.1f | %.1f |\n",
+			grouped(o.Point.Workers), grouped(o.Point.Loads), o.Point.Artefacts, made, hundreds(o.Rate), minute, ms(o.Taking.Used)/loads, ms(o.Planning.Used)/loads,
+			o.Memory/1e6, float64(o.Store)/loads/1e3, float64(o.Messages)/loads, float64(o.Octets)/loads/1e3)
 	}
 	last := all[len(all)-1]
 	fmt.Fprintf(&b, "\n<sub>Made by `make campaign-simulation`: Wiretime %s, %s.</sub>\n", last.Version, last.On)
@@ -66,5 +70,8 @@ func grouped(n int) string {
 	}
 	return text
 }
+
+// hundreds writes a number rounded to hundreds.
+func hundreds(n float64) string { return grouped(int(n+50) / 100 * 100) }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
