@@ -54,6 +54,10 @@ const mostCopies = 5
 func (c *Coordinator) compare(ctx context.Context, a *arrived) error {
 	t := a.tracked
 	if c.comparable(t) {
+		var err error
+		if a.digest, err = digest(a.attempts); err != nil { // only now, because few results are compared
+			return err
+		}
 		stored, by, err := c.stored(t.batch)
 		if err != nil {
 			return err
