@@ -52,6 +52,10 @@ const mostCopies = 5
 // compare compares what a worker sent for a batch that is done with what the store has of it.
 func (c *Coordinator) compare(ctx context.Context, a *arrived) error {
 	if c.comparable(a.tracked) {
+		var err error
+		if a.digest, err = digest(a.attempts); err != nil { // only now, because few results are compared
+			return err
+		}
 		stored, by, err := c.stored(a.tracked.batch)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -45,7 +46,8 @@ func (c *Coordinator) take(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the results of campaign %s: %w", c.Campaign, err)
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(2*mostAtOnce), jetstream.PullExpiry(poll))
+	// Few results wait unread, because nobody extends the leases of these.
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(2*readers), jetstream.PullExpiry(poll))
 	if err != nil {
 		return fmt.Errorf("take the results of campaign %s: %w", c.Campaign, err)
 	}
@@ -75,10 +77,13 @@ func (c *Coordinator) take(ctx context.Context) error {
 			}
 		}
 	})
+	var beating sync.WaitGroup
+	defer beating.Wait()
 	reading, readCtx := errgroup.WithContext(ctx)
 	for range readers {
 		reading.Go(func() error {
 			for m := range next {
+				beating.Go(func() { beat(ctx, c.terms.ack, m) }) // what is read and waits for the store is not delivered again
 				a, err := c.read(readCtx, m)
 				if err != nil {
 					return err
@@ -276,9 +281,6 @@ func (c *Coordinator) open(ctx context.Context, a *arrived) error {
 		return err
 	}
 	if err := check(batch, c.Plan.Options.Retries, a.attempts); err != nil {
-		return err
-	}
-	if a.digest, err = digest(a.attempts); err != nil {
 		return err
 	}
 	if c.isDone(a.tracked) || c.Plan.Bare { // its digest is all that matters, or there is nothing else

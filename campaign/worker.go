@@ -504,7 +504,7 @@ func (s *service) count(change func()) {
 	change()
 }
 
-// beat extends the lease of a batch until ctx ends.
+// beat extends the lease of a message until that is acknowledged or ctx ends.
 func beat(ctx context.Context, term time.Duration, m jetstream.Msg) {
 	ticks := time.NewTicker(heartbeat(term))
 	defer ticks.Stop()
@@ -513,7 +513,10 @@ func beat(ctx context.Context, term time.Duration, m jetstream.Msg) {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
-			_ = m.InProgress() // while NATS is away, the lease may run out: then somebody else does the batch as well
+			// While NATS is away, the lease may run out: then somebody else does the batch as well.
+			if errors.Is(m.InProgress(), jetstream.ErrMsgAlreadyAckd) {
+				return
+			}
 		}
 	}
 }
