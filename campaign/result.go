@@ -137,6 +137,7 @@ var ErrWrong = errors.New("the result cannot be right")
 // Limits of what one attempt may claim to have left.
 const (
 	mostFiles   = 1000
+	rules       = 7        // of validity
 	mostEntries = 10_000   // values, violations or pages
 	longestText = 64 << 10 // octets, of a reason or a violation
 )
@@ -178,6 +179,9 @@ func check(b runner.Batch, retries int, attempts []attempt) error {
 			return wrong("load %d is %s, with a reason of %d octets", a.Index, a.Validity, len(a.Reason))
 		}
 		for _, v := range a.Violations {
+			if v.Rule < 1 || v.Rule > rules {
+				return wrong("load %d breaks a rule %d", a.Index, v.Rule)
+			}
 			if len(v.Detail) > longestText {
 				return wrong("load %d breaks a rule with %d octets of text", a.Index, len(v.Detail))
 			}

@@ -242,6 +242,9 @@ func (t *troubles) String() string {
 // URLs are the addresses that invitations name.
 func (s *Server) URLs() []string { return s.urls }
 
+// Room returns how many octets of artefacts the server has room for, beside its other streams: half of what it may store.
+func (s *Server) Room() int64 { return max(0, s.nats.JetStreamConfig().MaxStore-mostStates) / 2 }
+
 // PlanKey is the key that signs plans, whose public half invitations name as Trust.
 func (s *Server) PlanKey() nkeys.KeyPair { return s.keys.plan }
 

@@ -34,6 +34,8 @@ type campaignOptions struct {
 	access  broker.Access
 	checks  float64 // percent of the batches
 	room    int64   // MB
+	// roomGiven says that the user chose it. Otherwise a small disk makes it smaller.
+	roomGiven bool
 }
 
 func campaignCommand() *cobra.Command {
@@ -82,7 +84,7 @@ of 'wiretime run', and the other way round, work too.`,
 	f.StringArrayVar(&o.invite, "invite", nil, "write an invitation for a worker to `NAME`.invitation, valid for 30 days (several times)")
 	accessFlags(c, &o.access)
 	f.Float64Var(&o.checks, "checks", 1, "`PERCENT` of the batches that are carried out twice, by different workers, and compared")
-	f.Int64Var(&o.room, "room", 10_000, "`MB` that artefacts may take in NATS until they are in the store; when it is full, workers wait")
+	f.Int64Var(&o.room, "room", 10_000, "`MB` that artefacts may take in NATS until they are in the store; when it is full, workers wait (less by default where the disk is small)")
 	f.BoolVar(&o.run.resume, "resume", false, "continue the store's unfinished run, if there is one")
 	f.BoolVar(&o.run.quick, "quick", false, "measure only the study's quick part (its key quick), or one repeat of each cell")
 	f.IntVar(&o.run.repeats, "repeats", 0, "measure each cell `N` times (default: what the study says)")
@@ -103,6 +105,7 @@ func accessFlags(c *cobra.Command, a *broker.Access) {
 
 func checkCampaign(c *cobra.Command, o *campaignOptions) error {
 	given := c.Flags().Changed
+	o.roomGiven = given("room")
 	if o.run.study == "" && !o.run.resume {
 		return errors.New("no study given; name a file or a built-in study, which 'wiretime run --help' lists")
 	}
@@ -280,6 +283,9 @@ func conduct(ctx context.Context, o campaignOptions, c campaign.Config) (err err
 		return err
 	}
 	c.Key, c.Sole, c.Revoke = server.PlanKey(), true, server.Revoke
+	if !o.roomGiven {
+		c.Octets = min(c.Octets, server.Room())
+	}
 	if err := conductWith(ctx, c, server, o.workers); err != nil {
 		return err
 	}
