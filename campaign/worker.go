@@ -137,10 +137,10 @@ func (w *Worker) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, errEnded), errors.Is(err, ErrServed):
-			w.say("campaign %s has ended", s.Campaign)
 			if w.Campaign != "" {
 				return nil
 			}
+			w.say("campaign %s has ended", s.Campaign)
 		case errors.Is(err, ErrUntrusted), errors.Is(err, ErrUnfit), errors.Is(err, errQuarantined):
 			if w.Campaign != "" {
 				return err
