@@ -128,12 +128,8 @@ func (c *Coordinator) read(ctx context.Context, m jetstream.Msg) (*arrived, erro
 		c.say("a message to %.200q was dropped: it is no result of this campaign", m.Subject())
 		return nil, c.settle(a)
 	}
-	c.mu.Lock()
-	quarantined := slices.Contains(c.show.Quarantined, a.vote.worker)
-	c.mu.Unlock()
-	if quarantined { // the audit has its batch carried out again
-		c.dropParcel(ctx, a)
-		return nil, c.settle(a)
+	if c.excluded(a) {
+		return nil, c.exclude(ctx, a)
 	}
 	if a.result.Failed != "" {
 		return a, nil
@@ -162,6 +158,19 @@ func (c *Coordinator) read(ctx context.Context, m jetstream.Msg) (*arrived, erro
 		return nil, c.later(a)
 	}
 	return nil, err
+}
+
+// excluded reports whether the worker of a result is quarantined.
+func (c *Coordinator) excluded(a *arrived) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.show.Quarantined, a.vote.worker)
+}
+
+// exclude drops a result of a quarantined worker. The audit has its batch carried out again.
+func (c *Coordinator) exclude(ctx context.Context, a *arrived) error {
+	c.dropParcel(ctx, a)
+	return c.settle(a)
 }
 
 // recognise reads the message of a result. It reports false if that cannot be one of this campaign.
@@ -343,6 +352,12 @@ func (c *Coordinator) dropParcel(ctx context.Context, a *arrived) {
 func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 	var fresh []*arrived
 	for _, a := range some {
+		if c.excluded(a) {
+			if err := c.exclude(ctx, a); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := c.describe(a.vote.worker); err != nil {
 			return err
 		}
@@ -352,12 +367,7 @@ func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 			}
 			continue
 		}
-		if a.vote.copy == 0 && c.stale(a) {
-			a.again = true
-			fresh = append(fresh, a)
-			continue
-		}
-		if a.vote.copy == 0 && !c.isDone(a.tracked) && !slices.ContainsFunc(fresh, func(f *arrived) bool { return f.tracked == a.tracked }) {
+		if a.vote.copy == 0 && !c.isDone(a.tracked) {
 			fresh = append(fresh, a)
 			continue
 		}
@@ -365,8 +375,12 @@ func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 			return err
 		}
 	}
-	alone := slices.DeleteFunc(slices.Clone(fresh), func(a *arrived) bool { return a.again || !a.tracked.alone })
-	together := slices.DeleteFunc(slices.Clone(fresh), func(a *arrived) bool { return a.again || a.tracked.alone })
+	fresh, err := c.sift(ctx, fresh)
+	if err != nil {
+		return err
+	}
+	alone := slices.DeleteFunc(slices.Clone(fresh), func(a *arrived) bool { return !a.tracked.alone })
+	together := slices.DeleteFunc(slices.Clone(fresh), func(a *arrived) bool { return a.tracked.alone })
 	for _, each := range append(slices.Collect(slices.Chunk(alone, 1)), together) {
 		if len(each) == 0 {
 			continue
@@ -392,9 +406,46 @@ func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 		if err := c.settle(a); err != nil {
 			return err
 		}
+		if err := c.weighKept(ctx, a.tracked); err != nil {
+			return err
+		}
 	}
 	c.report()
 	return nil
+}
+
+// sift returns the results that can be kept still: since they were read, their worker may have been quarantined, or loads of
+// their batch retracted.
+func (c *Coordinator) sift(ctx context.Context, some []*arrived) (fresh []*arrived, err error) {
+	for _, a := range some {
+		switch {
+		case c.excluded(a):
+			err = c.exclude(ctx, a)
+		case c.stale(a):
+			err = c.later(a)
+		default:
+			fresh = append(fresh, a)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return fresh, nil
+}
+
+// weighKept weighs the votes about a batch that was kept once more, because a liar's loads were taken back.
+func (c *Coordinator) weighKept(ctx context.Context, t *tracked) error {
+	c.mu.Lock()
+	voted := t.done && t.check && len(t.votes) > 0
+	c.mu.Unlock()
+	if !voted {
+		return nil
+	}
+	stored, by, err := c.stored(t.batch)
+	if err != nil {
+		return err
+	}
+	return c.weigh(ctx, t, stored, by)
 }
 
 // commit keeps fresh results. If they cannot be kept together, they come again and are kept alone, and one that the store

@@ -141,10 +141,10 @@ func (w *Worker) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, errEnded), errors.Is(err, ErrServed):
-			w.say("campaign %s has ended", s.Campaign)
 			if w.Campaign != "" {
 				return nil
 			}
+			w.say("campaign %s has ended", s.Campaign)
 		case errors.Is(err, ErrUntrusted), errors.Is(err, ErrUnfit), errors.Is(err, errQuarantined):
 			if w.Campaign != "" {
 				return err
@@ -472,8 +472,8 @@ func (s *service) carryOut(ctx context.Context, core int, m jetstream.Msg) (*car
 	if err != nil {
 		return nil, err
 	}
-	if o.Copy > 0 && own && meta.NumDelivered <= checkTries {
-		_ = m.NakWithDelay(s.terms.pause) // another worker should check this one's work
+	if o.Copy > 0 && own && (o.Copy > 1 || meta.NumDelivered <= checkTries) {
+		_ = m.NakWithDelay(s.terms.pause) // another worker should check this one's work, and must if two disagree
 		return nil, nil
 	}
 	c := &carriedOut{service: s, message: m, order: o}
@@ -484,7 +484,7 @@ func (s *service) carryOut(ctx context.Context, core int, m jetstream.Msg) (*car
 		c.giveBack(s.terms.pause)
 		return nil, err
 	}
-	if tries := mostTries + o.Copy*checkTries; meta.NumDelivered > uint64(tries) {
+	if o.Copy <= 1 && meta.NumDelivered > uint64(mostTries+o.Copy*checkTries) {
 		c.failed = fmt.Sprintf("%d workers gave it up or died of it", meta.NumDelivered-1)
 		return c, nil
 	}
