@@ -389,3 +389,26 @@ func FuzzState(f *testing.F) {
 		}
 	})
 }
+
+// TestLostGuests: that a machine lost a guest is no difference between two workers.
+func TestLostGuests(t *testing.T) {
+	_, undisturbed := honest(t)
+	want, err := digest(undisturbed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lost := honest(t)
+	for i := range lost {
+		if lost[i].Index == 1 {
+			lost[i].Attempt++
+		}
+	}
+	lost = append(lost, attempt{Index: 1, Attempt: 1, Validity: store.Failed, Reason: "the guest was killed"})
+	if got, err := digest(lost); err != nil || got != want {
+		t.Errorf("a lost guest changes the digest (%v)", err)
+	}
+	lost[0].Values["plt"]++
+	if got, err := digest(lost); err != nil || got == want {
+		t.Errorf("another value does not change the digest (%v)", err)
+	}
+}

@@ -115,12 +115,16 @@ func (a attempt) record(p store.Planned, programs map[string]string, worker stri
 }
 
 // digest is the SHA-256 of all that attempts on the virtual clock leave, which is the same wherever and whenever they are made.
+// An attempt whose guest was lost, to a lack of memory for instance, says nothing about its load and is left out.
 func digest(attempts []attempt) (string, error) {
-	same := slices.Clone(attempts)
+	same := slices.DeleteFunc(slices.Clone(attempts), func(a attempt) bool { return a.BootFor == 0 })
 	slices.SortFunc(same, func(a, b attempt) int {
 		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Attempt, b.Attempt))
 	})
+	counted := map[int]int{}
 	for i := range same {
+		counted[same[i].Index]++
+		same[i].Attempt, same[i].Final = counted[same[i].Index], false
 		same[i].Started, same[i].Wall = time.Time{}, 0
 		same[i].Files = slices.DeleteFunc(slices.Clone(same[i].Files), runner.Unrepeatable)
 	}

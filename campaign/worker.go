@@ -23,8 +23,12 @@ import (
 )
 
 const (
-	// poll is how long a worker waits for a batch before it asks again. The server answers as soon as there is one.
+	// poll is how long the coordinator waits for a result before it asks again. The server answers as soon as there is one.
 	poll = 20 * time.Second
+	// idle is how long a worker waits for a batch before it asks again, and idleBeat how often the server tells it that it may go on
+	// waiting. For each of both the server looks through all that wait, so a thousand idle workers cost it a million looks in idleBeat.
+	idle     = 2 * time.Minute
+	idleBeat = 15 * time.Second
 	// mostTries is how many workers may give a batch up, or die of it, before the coordinator is told that it cannot be done.
 	mostTries = 10
 	// checkTries is how often a worker passes the check of its own work on. Then there is no other worker, and it does the check.
@@ -137,10 +141,10 @@ func (w *Worker) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, errEnded), errors.Is(err, ErrServed):
-			w.say("campaign %s has ended", s.Campaign)
 			if w.Campaign != "" {
 				return nil
 			}
+			w.say("campaign %s has ended", s.Campaign)
 		case errors.Is(err, ErrUntrusted), errors.Is(err, ErrUnfit), errors.Is(err, errQuarantined):
 			if w.Campaign != "" {
 				return err
@@ -421,9 +425,9 @@ func (s *service) watchQuarantine(ctx context.Context) error {
 
 // next waits for a batch. The error wraps context.DeadlineExceeded if there is none for some time.
 func (s *service) next(ctx context.Context) (jetstream.Msg, error) {
-	limited, cancel := context.WithTimeout(ctx, poll)
+	limited, cancel := context.WithTimeout(ctx, idle)
 	defer cancel()
-	return s.consumer.Next(jetstream.FetchContext(limited))
+	return s.consumer.Next(jetstream.FetchContext(limited), jetstream.FetchHeartbeat(idleBeat))
 }
 
 // pause waits; false when ctx ends.

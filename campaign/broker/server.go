@@ -193,6 +193,8 @@ func (s *Server) run(ctx context.Context, host string, port int) error {
 		JetStreamMaxStore:  s.config.Octets,
 		StoreDir:           filepath.Join(s.config.Dir, storeFolder),
 		SyncInterval:       10 * time.Second,
+		// Each worker has consumers on the stream of plans, of which 1,000 would be allowed.
+		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1},
 	}
 	if s.nats, err = server.NewServer(options); err != nil {
 		return err
@@ -241,9 +243,6 @@ func (t *troubles) String() string {
 
 // URLs are the addresses that invitations name.
 func (s *Server) URLs() []string { return s.urls }
-
-// Room returns how many octets of artefacts the server has room for, beside its other streams: half of what it may store.
-func (s *Server) Room() int64 { return max(0, s.nats.JetStreamConfig().MaxStore-mostStates) / 2 }
 
 // PlanKey is the key that signs plans, whose public half invitations name as Trust.
 func (s *Server) PlanKey() nkeys.KeyPair { return s.keys.plan }

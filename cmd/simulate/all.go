@@ -25,7 +25,7 @@ var shown = []point{
 	{Workers: 100, Loads: 100_000, Rate: usualRate, Seed: 1},
 	{Workers: 1_000, Loads: 100_000, Rate: usualRate, Seed: 1},
 	{Workers: 1_000, Loads: 1_000_000, Rate: usualRate, Seed: 1},
-	{Workers: 10, Loads: 100_000, Seed: 1},
+	{Workers: 10, Loads: 10_000, Seed: 1},
 	{Workers: 10, Loads: 10_000, Artefacts: 3, Seed: 1},
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,8 +58,13 @@ func table(all []outcome) string {
 			grouped(o.Point.Workers), grouped(o.Point.Loads), o.Point.Artefacts, made, hundreds(o.Rate), minute, ms(o.Taking.Used)/loads, ms(o.Planning.Used)/loads,
 			o.Memory/1e6, float64(o.Store)/loads/1e3, float64(o.Messages)/loads, float64(o.Octets)/loads/1e3)
 	}
-	last := all[len(all)-1]
-	fmt.Fprintf(&b, "\n<sub>Made by `make campaign-simulation`: Wiretime %s, %s.</sub>\n", last.Version, last.On)
+	var versions []string
+	for _, o := range all {
+		if !slices.Contains(versions, o.Version) {
+			versions = append(versions, o.Version)
+		}
+	}
+	fmt.Fprintf(&b, "\n<sub>Made by `make campaign-simulation`: Wiretime %s, %s.</sub>\n", strings.Join(versions, " and "), all[0].On)
 	return b.String()
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"wiretime/atomicfile"
 	"wiretime/campaign"
@@ -34,8 +37,6 @@ type campaignOptions struct {
 	access  broker.Access
 	checks  float64 // percent of the batches
 	room    int64   // MB
-	// roomGiven says that the user chose it. Otherwise a small disk makes it smaller.
-	roomGiven bool
 }
 
 func campaignCommand() *cobra.Command {
@@ -84,7 +85,7 @@ of 'wiretime run', and the other way round, work too.`,
 	f.StringArrayVar(&o.invite, "invite", nil, "write an invitation for a worker to `NAME`.invitation, valid for 30 days (several times)")
 	accessFlags(c, &o.access)
 	f.Float64Var(&o.checks, "checks", 1, "`PERCENT` of the batches that are carried out twice, by different workers, and compared")
-	f.Int64Var(&o.room, "room", 10_000, "`MB` that artefacts may take in NATS until they are in the store; when it is full, workers wait (less by default where the disk is small)")
+	f.Int64Var(&o.room, "room", 0, "`MB` that artefacts may take in NATS until they are in the store; when it is full, workers wait (default: 10 GB, or half of what is free on the store's disk)")
 	f.BoolVar(&o.run.resume, "resume", false, "continue the store's unfinished run, if there is one")
 	f.BoolVar(&o.run.quick, "quick", false, "measure only the study's quick part (its key quick), or one repeat of each cell")
 	f.IntVar(&o.run.repeats, "repeats", 0, "measure each cell `N` times (default: what the study says)")
@@ -105,16 +106,16 @@ func accessFlags(c *cobra.Command, a *broker.Access) {
 
 func checkCampaign(c *cobra.Command, o *campaignOptions) error {
 	given := c.Flags().Changed
-	o.roomGiven = given("room")
 	if o.run.study == "" && !o.run.resume {
 		return errors.New("no study given; name a file or a built-in study, which 'wiretime run --help' lists")
 	}
-	for flag, wrong := range map[string]bool{
-		"workers": o.workers < 0, "repeats": o.run.repeats < 0, "room": o.room <= 0, "checks": !(o.checks >= 0 && o.checks <= 100),
-	} {
-		if wrong {
-			return fmt.Errorf("--%s %s: must be positive, and --checks at most 100", flag, c.Flags().Lookup(flag).Value)
+	for flag, negative := range map[string]bool{"workers": o.workers < 0, "repeats": o.run.repeats < 0, "room": o.room < 0} {
+		if negative {
+			return fmt.Errorf("--%s %s: must not be negative", flag, c.Flags().Lookup(flag).Value)
 		}
+	}
+	if !(o.checks >= 0 && o.checks <= 100) {
+		return fmt.Errorf("--checks %v: must be a percentage, 0 to 100", o.checks)
 	}
 	if o.access.URL == "" {
 		for _, flag := range []string{"creds", "tlsca", "tlscert", "tlskey"} {
@@ -160,6 +161,17 @@ func runCampaign(o campaignOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, runner.CloseSites(sites)) }()
+	name := cmp.Or(o.name, campaignName(s.Name))
+	if err := broker.CheckName(name); err != nil {
+		return input(fmt.Errorf("run a campaign: %w; choose one with --name", err))
+	}
+	var conn *nats.Conn
+	if o.access.URL != "" {
+		if conn, err = o.access.Connect(ctx, "wiretime coordinator of "+name); err != nil {
+			return err
+		}
+		defer conn.Close()
+	}
 	st, err := store.Open(o.run.store, store.Create)
 	if err != nil {
 		return err
@@ -178,14 +190,11 @@ func runCampaign(o campaignOptions) (err error) {
 		return err
 	}
 	c := campaign.Config{
-		Campaign: o.name, Store: st, Keep: keep, Checks: o.checks / 100, Octets: o.room * 1e6,
+		Conn: conn, Campaign: name, Store: st, Keep: keep, Checks: o.checks / 100,
 		Plan: campaign.Plan{Study: s.Name, Seed: s.Seed, Options: s.Options, Servers: runner.Templates(s), Programs: programs, Bare: keep == study.KeepNone},
 	}
 	if o.listen != "" || o.access.URL != "" { // workers of this machine have these programs
 		c.Program, c.Kernel = "/proc/self/exe", w.kernel
-	}
-	if c.Campaign == "" {
-		c.Campaign = campaignName(s.Name)
 	}
 	if c.Batches, c.Cells, err = runner.Divide(runner.Config{Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Browsers: w.browsers,
 		Servers: runner.Templates(s), Kernel: w.kernel, Programs: programs}); err != nil {
@@ -195,6 +204,9 @@ func runCampaign(o campaignOptions) (err error) {
 		return err
 	}
 	if c.Sites, err = addedSites(library, s.Matrix[study.AxisSite]); err != nil {
+		return err
+	}
+	if c.Octets, err = room(o, st.Dir()); err != nil {
 		return err
 	}
 	began, before := time.Now(), c.Run.Done
@@ -210,6 +222,24 @@ func runCampaign(o campaignOptions) (err error) {
 	}
 	fmt.Fprintf(stdout, "\n%s measured in %v.\n", english.Count(c.Run.Planned-before, "load"), time.Since(began).Round(100*time.Millisecond))
 	return checkComplete(st, id)
+}
+
+// usualRoom is how many octets artefacts may take in NATS, unless the user or the disk says otherwise.
+const usualRoom = 10e9
+
+// room returns how many octets artefacts may take in NATS.
+func room(o campaignOptions, dir string) (int64, error) {
+	if o.room > 0 {
+		return o.room * 1e6, nil
+	}
+	if o.access.URL != "" {
+		return usualRoom, nil
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return 0, fmt.Errorf("find the room on the store's disk: %w", err)
+	}
+	return min(usualRoom, int64(fs.Bavail)*fs.Bsize/2), nil
 }
 
 // campaignName makes a name for a campaign from a study's.
@@ -250,14 +280,10 @@ func conduct(ctx context.Context, o campaignOptions, c campaign.Config) (err err
 	shown := newCampaignProgress(stderr)
 	defer shown.end()
 	c.Report, c.Said = shown.report, func(line string) { fmt.Fprintln(stderr, line) }
-	if o.access.URL != "" {
+	if c.Conn != nil {
 		if c.Key, err = userKey(); err != nil {
 			return err
 		}
-		if c.Conn, err = o.access.Connect(ctx, "wiretime coordinator of "+c.Campaign); err != nil {
-			return err
-		}
-		defer c.Conn.Close()
 		if err := sayTrust(c.Key); err != nil {
 			return err
 		}
@@ -283,9 +309,6 @@ func conduct(ctx context.Context, o campaignOptions, c campaign.Config) (err err
 		return err
 	}
 	c.Key, c.Sole, c.Revoke = server.PlanKey(), true, server.Revoke
-	if !o.roomGiven {
-		c.Octets = min(c.Octets, server.Room())
-	}
 	if err := conductWith(ctx, c, server, o.workers); err != nil {
 		return err
 	}
@@ -301,7 +324,7 @@ func conductWith(ctx context.Context, c campaign.Config, server *broker.Server, 
 	defer c.Conn.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	crew := &crew{server: server, dir: filepath.Join(c.Store.Dir(), natsFolder), size: workers, jobs: max(1, runtime.NumCPU()/max(1, workers)), said: c.Said}
+	crew := &crew{server: server, campaign: c.Campaign, dir: filepath.Join(c.Store.Dir(), natsFolder), size: workers, jobs: max(1, runtime.NumCPU()/max(1, workers)), said: c.Said}
 	if err := crew.start(ctx, stop); err != nil {
 		return err
 	}
