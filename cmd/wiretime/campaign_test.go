@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -56,27 +55,35 @@ func rowsOf(t *testing.T, dir string) map[string][]string {
 		"planned": "SELECT * FROM planned", "cell": "SELECT * FROM cell", "cell_value": "SELECT * FROM cell_value", "metric": "SELECT * FROM metric",
 		"value": "SELECT * FROM value", "violation": "SELECT * FROM violation", "page": "SELECT * FROM page", "artefact": "SELECT * FROM artefact",
 	} {
-		rows, err := db.Query(query + " ORDER BY 1, 2, 3")
-		if err != nil {
+		all[table] = queryRows(t, db, query+" ORDER BY 1, 2, 3")
+	}
+	return all
+}
+
+// queryRows returns the rows of a query, each as a text.
+func queryRows(t *testing.T, db *sql.DB, query string) (all []string) {
+	t.Helper()
+	rows, err := db.Query(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		values, places := make([]any, len(columns)), make([]any, len(columns))
+		for i := range values {
+			places[i] = &values[i]
+		}
+		if err := rows.Scan(places...); err != nil {
 			t.Fatal(err)
 		}
-		columns, err := rows.Columns()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rows.Next() {
-			values, places := make([]any, len(columns)), make([]any, len(columns))
-			for i := range values {
-				places[i] = &values[i]
-			}
-			if err := rows.Scan(places...); err != nil {
-				t.Fatal(err)
-			}
-			all[table] = append(all[table], fmt.Sprint(values...))
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			t.Fatal(err)
-		}
+		all = append(all, fmt.Sprint(values...))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
 	}
 	return all
 }
