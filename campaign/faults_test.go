@@ -145,9 +145,9 @@ func TestTwoCampaignsOfOneName(t *testing.T) {
 }
 
 // raw is a worker that does by hand what it is told to.
-func (f *fixture) raw(name string, m Executor) *service {
+func (f *fixture) raw(name string) *service {
 	f.t.Helper()
-	w, err := NewWorker(f.ctx, f.worker(name, m))
+	w, err := NewWorker(f.ctx, f.worker(name, maker{}))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func (f *fixture) raw(name string, m Executor) *service {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return &service{Worker: w, plan: &Plan{Campaign: "c", ID: RunID(run)}, executor: m, consumer: consumer, dir: w.Dir, done: map[int]bool{}}
+	return &service{Worker: w, plan: &Plan{Campaign: "c", ID: RunID(run)}, executor: maker{}, consumer: consumer, dir: w.Dir, done: map[int]bool{}}
 }
 
 // take takes a batch and carries it out, but does not send it.
@@ -196,7 +196,7 @@ func TestLateWorker(t *testing.T) {
 	f := plannedCampaign(t)
 	f.setup()
 	ended := f.conducting(nil)
-	late := f.raw("late", maker{})
+	late := f.raw("late")
 	taken := f.take(late)
 	taken.stop() // no heartbeat any more
 	var others atomic.Int32
@@ -232,7 +232,6 @@ func TestResultsTwice(t *testing.T) {
 	f := plannedCampaign(t)
 	js := f.setup()
 	ended := f.conducting(nil)
-	f.raw("x", maker{})
 	// Whatever comes into the stream of results goes there once more, before the coordinator removes it.
 	listener, err := js.Conn().Subscribe(broker.ResultSubject("c", "*", "*"), func(m *nats.Msg) {
 		if m.Header.Get("Again") == "" {
