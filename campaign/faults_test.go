@@ -232,7 +232,6 @@ func TestResultsTwice(t *testing.T) {
 	f := plannedCampaign(t)
 	js := f.setup()
 	ended := f.conducting(nil)
-	f.raw("x")
 	// Whatever comes into the stream of results goes there once more, before the coordinator removes it.
 	listener, err := js.Conn().Subscribe(broker.ResultSubject("c", "*", "*"), func(m *nats.Msg) {
 		if m.Header.Get("Again") == "" {
