@@ -83,10 +83,10 @@ type Coordinator struct {
 	changed     chan struct{}
 	pace        pace
 	show        Progress
-	known       map[string]bool // workers that the store describes
-	strikes     map[string]int  // results of a worker that could not be right
-	unpublished error           // why a batch is not in the stream of work
-	heard       time.Time       // when a result was kept last
+	known       map[string]string // the descriptions of workers that the store has, by name
+	strikes     map[string]int    // results of a worker that could not be right
+	unpublished error             // why a batch is not in the stream of work
+	heard       time.Time         // when a result was kept last
 	states      map[string]seen
 }
 
@@ -172,7 +172,7 @@ func NewCoordinator(c Config) *Coordinator {
 	if c.terms == (terms{}) {
 		c.terms = usual()
 	}
-	return &Coordinator{Config: c, changed: make(chan struct{}, 1), known: map[string]bool{}, strikes: map[string]int{}, states: map[string]seen{}}
+	return &Coordinator{Config: c, changed: make(chan struct{}, 1), known: map[string]string{}, strikes: map[string]int{}, states: map[string]seen{}}
 }
 
 // find makes the campaign's place in JetStream.
@@ -247,7 +247,7 @@ func countLoads(batches []runner.Batch) (n int) {
 	return n
 }
 
-// planTerm is how long a plan's signature holds if the configuration does not say.
+// planTerm is how long a plan's signature is valid. A coordinator that goes on signs anew.
 const planTerm = 30 * 24 * time.Hour
 
 // announce publishes the plan and makes the campaign's queues.
@@ -265,11 +265,7 @@ func (c *Coordinator) announce(ctx context.Context) error {
 		return err
 	}
 	slices.SortFunc(p.Sites, func(a, b Folder) int { return cmp.Compare(a.Name, b.Name) })
-	until := c.Until
-	if until.IsZero() {
-		until = time.Now().Add(planTerm)
-	}
-	object, s, err := sign(p, until, c.Key)
+	object, s, err := sign(p, time.Now().Add(planTerm), c.Key)
 	if err != nil {
 		return err
 	}
@@ -283,9 +279,6 @@ func (c *Coordinator) announce(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("make the queue of campaign %s in %s: %w", c.Campaign, stream, err)
 		}
-	}
-	if _, err := broker.SweepArtefacts(ctx, c.js, time.Hour); err != nil {
-		return err
 	}
 	if _, err := putInput(ctx, c.inputs, object); err != nil {
 		return fmt.Errorf("send the plan of campaign %s: %w", c.Campaign, err)
@@ -494,4 +487,10 @@ func (c *Coordinator) purge(ctx context.Context, stream, subject string) error {
 		err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
 	}
 	return err
+}
+
+func (c *Coordinator) say(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Said(fmt.Sprintf(format, args...))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 
@@ -166,20 +167,36 @@ func (p *pace) remaining(now time.Time, done, planned int) time.Duration {
 	return time.Duration(float64(now.Sub(p.began)) / float64(done-p.done) * float64(planned-done))
 }
 
-// describe puts a worker's description into the store before its first load.
-func (c *Coordinator) describe(worker string) error {
-	c.mu.Lock()
-	known, s := c.known[worker], c.states[worker]
-	c.known[worker] = true
-	c.mu.Unlock()
-	if known {
-		return nil
-	}
-	text, err := json.Marshal(map[string]any{"host": s.Host, "wiretime": s.Version})
+// recallWorkers recalls the workers that the store describes.
+func (c *Coordinator) recallWorkers() error {
+	workers, err := c.Store.Workers(c.Run.ID)
 	if err != nil {
 		return err
 	}
-	return c.Store.PutWorker(c.Run.ID, worker, text)
+	c.change(func() {
+		for _, w := range workers {
+			c.known[w.Name] = string(w.Described)
+		}
+	})
+	return nil
+}
+
+// describe puts a worker's description into the store before its first load, and again when it has changed. A worker that has not
+// said anything yet keeps the description that the store has.
+func (c *Coordinator) describe(worker string) error {
+	c.mu.Lock()
+	known, described := c.known[worker]
+	s, said := c.states[worker]
+	c.mu.Unlock()
+	text, err := json.Marshal(map[string]any{"host": s.Host, "wiretime": s.Version})
+	if err != nil || described && (!said || known == string(text)) {
+		return err
+	}
+	if err := c.Store.PutWorker(c.Run.ID, worker, text); err != nil {
+		return err
+	}
+	c.change(func() { c.known[worker] = string(text) })
+	return nil
 }
 
 // plannedOf returns the loads of a batch as the store plans them.
@@ -190,3 +207,6 @@ func (c *Coordinator) plannedOf(b runner.Batch) []store.Planned {
 	}
 	return all
 }
+
+// lastToken returns where the last token of a subject or a key begins.
+func lastToken(subject string) int { return strings.LastIndexByte(subject, '.') + 1 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"wiretime/atomicfile"
 	"wiretime/campaign"
 	"wiretime/campaign/broker"
 	"wiretime/english"
@@ -127,7 +125,7 @@ func checkCampaign(c *cobra.Command, o *campaignOptions) error {
 	}
 	for _, flag := range []string{"listen", "host", "invite", "workers"} {
 		if given(flag) {
-			return fmt.Errorf("--%s is about the NATS server that this program starts; with --nats there is none, and workers join with 'wiretime worker --nats'", flag)
+			return fmt.Errorf("--%s configures the NATS server that this program starts, and --nats names another one; leave out one of them (workers join with 'wiretime worker --nats')", flag)
 		}
 	}
 	o.workers = 0
@@ -347,56 +345,21 @@ func invite(server *broker.Server, name string) error {
 	return nil
 }
 
-// keyFile returns the file with the key that this user signs plans with, in $XDG_CONFIG_HOME/wiretime.
-func keyFile() (string, error) {
+// userKey returns the key that this user signs plans with, from $XDG_CONFIG_HOME/wiretime. The first call makes it.
+func userKey() (nkeys.KeyPair, error) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", fmt.Errorf("find the folder for the key that signs plans: %w", err)
+		return nil, fmt.Errorf("find the folder for the key that signs plans: %w", err)
 	}
-	return filepath.Join(dir, "wiretime", "campaign.nk"), nil
-}
-
-// userKey returns the key that this user signs plans with, and makes it if there is none.
-func userKey() (nkeys.KeyPair, error) {
-	file, err := keyFile()
+	dir = filepath.Join(dir, "wiretime")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder for the key that signs plans: %w", err)
+	}
+	key, err := broker.OpenPlanKey(filepath.Join(dir, "campaign.nk"))
 	if err != nil {
-		return nil, err
-	}
-	seed, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return makeKey(file)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the key that signs plans: %w", err)
-	}
-	key, err := nkeys.FromSeed([]byte(strings.TrimSpace(string(seed))))
-	if err != nil {
-		return nil, fmt.Errorf("read the key that signs plans: %s: %w", file, err)
+		return nil, fmt.Errorf("open the key that signs plans: %w", err)
 	}
 	return key, nil
-}
-
-func makeKey(file string) (nkeys.KeyPair, error) {
-	key, err := nkeys.CreateUser()
-	if err != nil {
-		return nil, err
-	}
-	seed, err := key.Seed()
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return nil, fmt.Errorf("make the key that signs plans: %w", err)
-	}
-	f, err := atomicfile.Create(file, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("make the key that signs plans: %w", err)
-	}
-	defer f.Discard()
-	if _, err := f.Write(append(seed, '\n')); err != nil {
-		return nil, fmt.Errorf("make the key that signs plans: %w", err)
-	}
-	return key, f.Commit()
 }
 
 func sayTrust(key nkeys.KeyPair) error {

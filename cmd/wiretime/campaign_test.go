@@ -271,7 +271,7 @@ func TestCampaignInput(t *testing.T) {
 		{[]string{"campaign", "run", "first-look", "--room", "-1"}, exitInput, "--room -1"},
 		{[]string{"campaign", "run", "first-look", "--checks", "200"}, exitInput, "--checks 200"},
 		{[]string{"campaign", "run", "first-look", "--creds", creds}, exitInput, "name it with --nats"},
-		{[]string{"campaign", "run", "first-look", "--nats", nobody, "--listen", "127.0.0.1:0"}, exitInput, "--listen is about the NATS server that this program starts"},
+		{[]string{"campaign", "run", "first-look", "--nats", nobody, "--listen", "127.0.0.1:0"}, exitInput, "--listen configures the NATS server that this program starts"},
 	} {
 		r := u.run(t, c.args...)
 		if r.code != c.code || !strings.Contains(r.errors, c.want) || r.out != "" {
