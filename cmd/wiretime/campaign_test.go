@@ -253,7 +253,10 @@ func TestCampaignInput(t *testing.T) {
 	cut := u.write(t, "cut", `{"wiretime_invitation": 1, "worker": "a`)
 	newer := u.write(t, "newer", `{"wiretime_invitation": 9}`)
 	creds := u.write(t, "bad.creds", "x")
-	const nobody = "nats://127.0.0.1:1"
+	const (
+		nobody = "nats://127.0.0.1:1"
+		key    = "UAVATGKKBZY76QMFQDUOE2VCWHCA4ONXE63RA3QVLUWEVO2BPKCO4M5E" // a public key of no further use
+	)
 	for _, c := range []struct {
 		args []string
 		code int
@@ -261,8 +264,9 @@ func TestCampaignInput(t *testing.T) {
 	}{
 		{[]string{"worker"}, exitInput, "name an invitation with --join"},
 		{[]string{"worker", "--nats", nobody}, exitInput, "--trust is missing"},
-		{[]string{"worker", "--nats", nobody, "--trust", "U"}, exitInput, "--creds is missing"},
-		{[]string{"worker", "--nats", nobody, "--trust", "U", "--creds", creds}, exitInput, "they are not what nsc writes"},
+		{[]string{"worker", "--nats", nobody, "--trust", "U"}, exitInput, "--trust U: must be the key that the coordinator prints"},
+		{[]string{"worker", "--nats", nobody, "--trust", key}, exitInput, "--creds is missing"},
+		{[]string{"worker", "--nats", nobody, "--trust", key, "--creds", creds}, exitInput, "they are not what nsc writes"},
 		{[]string{"worker", "--join", cut, "--nats", nobody}, exitInput, "exclude each other"},
 		{[]string{"worker", "--join", "missing"}, exitInput, "no such file"},
 		{[]string{"worker", "--join", cut}, exitInput, "cut off or not an invitation"},
