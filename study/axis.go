@@ -51,6 +51,7 @@ const (
 	AxisTCPSACK    Axis = "tcp_sack"   // whether TCP of both hosts acknowledges selectively (RFC 2018): SACKOn or SACKOff
 	AxisClock      Axis = "clock"      // ClockReal, ClockVirtual or ClockLive; ClockAuto until one is chosen
 	AxisStrategy   Axis = "strategy"   // how a page's client uses connections, or what a stream's client does at handovers
+	AxisAt         Axis = "at"         // the place whose workers load the page, such as "frankfurt", or PlaceAny
 )
 
 // AxisInfo says how study files, keys and sentences write an axis.
@@ -115,6 +116,7 @@ var pageLoads = Workload{
 		tlsVersion,
 		tcpSACK,
 		{Axis: AxisWithout, Key: "without", Plural: "things to do without", Usual: WithoutNothing, Tacit: true, Prefix: "without "},
+		{Axis: AxisAt, Key: "at", Plural: "places", Usual: PlaceAny, Tacit: true, Prefix: "at "},
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},

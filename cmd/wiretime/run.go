@@ -126,6 +126,9 @@ func run(o runOptions) (err error) {
 	if o.dry {
 		return printPlan(stdout, s)
 	}
+	if places := s.Places(); len(places) > 0 {
+		return input(fmt.Errorf("run study %s: it is measured at %s, by workers there; use 'wiretime campaign run' (docs/places.md)", s.Name, strings.Join(places, ", ")))
+	}
 	if err := confirmCommands(o, s); err != nil {
 		return err
 	}

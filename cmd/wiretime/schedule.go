@@ -137,6 +137,9 @@ func (t *timetable) readStudies(place func(string) string) error {
 		if err != nil {
 			return err
 		}
+		if len(s.Places()) > 0 {
+			return input(fmt.Errorf("read schedule %s: study %s names places (at), and a schedule measures on this machine only; remove the study, or at from its file", t.Name, s.Name))
+		}
 		if t.Clock == schedule.ClockVirtual {
 			if err := checkVirtual(s); err != nil {
 				return input(err)
