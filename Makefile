@@ -9,6 +9,7 @@
 # make studies measures the studies that README.md and docs show, and writes their tables and pictures;
 #             STUDY=NAME does so for one of them, STUDY=-list lists them. It can be interrupted, and goes on
 # make ui-pictures takes the pictures of docs/ui.md
+# make image  builds the container image of a worker from what is committed, with podman or docker
 
 export CGO_ENABLED = 0
 # Tools and fetched files stay in here; deleting it is harmless.
@@ -29,7 +30,7 @@ SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 REVISION := $(shell printf '%-13s' "$$(git describe --always --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
-.PHONY: lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies ui-pictures compare-false-positives advice $(SETUP)
+.PHONY: image lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies ui-pictures compare-false-positives advice $(SETUP)
 
 run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
@@ -124,6 +125,12 @@ advice: $(SETUP)
 # The pictures of docs/ui.md.
 ui-pictures: build
 	go run ./cmd/uipictures
+
+# docs/deploy.md says how to use it.
+image:
+	@command -v podman docker >/dev/null || { echo "make: neither podman nor docker is installed" >&2; exit 3; }
+	git archive HEAD | "$$(command -v podman || command -v docker)" build -f deploy/Containerfile -t wiretime \
+		--build-arg REVISION="$$(git describe --always --abbrev=12)" -
 
 STUDY :=
 studies: $(SETUP)

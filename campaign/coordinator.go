@@ -269,6 +269,9 @@ func (c *Coordinator) announce(ctx context.Context) error {
 			return fmt.Errorf("make the queue of campaign %s in %s: %w", c.Campaign, stream, err)
 		}
 	}
+	if _, err := broker.SweepArtefacts(ctx, c.js, time.Hour); err != nil {
+		return err
+	}
 	if _, err := putInput(ctx, c.inputs, object); err != nil {
 		return fmt.Errorf("send the plan of campaign %s: %w", c.Campaign, err)
 	}
@@ -337,15 +340,8 @@ func (c *Coordinator) publish(ctx context.Context) error {
 		return err
 	}
 	for _, b := range c.Batches {
-		c.mu.Lock()
-		t := c.batches[b.Loads[0].Index]
-		done, check := t.done, t.check
-		if check {
-			t.copies = 1
-		}
-		c.mu.Unlock()
-		for _, o := range []order{{0, b}, {1, afresh(b)}} {
-			if o.Copy == 0 && done || o.Copy == 1 && !check || under[o.name()] {
+		for _, o := range c.wanted(b) {
+			if under[o.name()] {
 				continue
 			}
 			if err := c.order(ctx, o); err != nil {
@@ -359,6 +355,21 @@ func (c *Coordinator) publish(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// wanted returns what is still to be done of a batch.
+func (c *Coordinator) wanted(b runner.Batch) (all []order) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.batches[b.Loads[0].Index]
+	if !t.done {
+		all = append(all, order{0, t.batch})
+	}
+	if t.check {
+		t.copies = max(t.copies, 1)
+		all = append(all, order{t.copies, afresh(t.batch)})
+	}
+	return all
 }
 
 // order puts a batch into the stream of work.
@@ -382,12 +393,15 @@ func (c *Coordinator) order(ctx context.Context, o order) error {
 // underWay returns the names of the batches that are in the stream of work or in that of results.
 func (c *Coordinator) underWay(ctx context.Context) (map[string]bool, error) {
 	under := map[string]bool{}
-	for stream, filter := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
-		s, err := c.js.Stream(ctx, stream)
+	// A batch is in the stream of results before it leaves that of work, so work is looked at first.
+	for _, of := range []struct{ stream, filter string }{
+		{broker.WorkStream, broker.WorkSubject(c.Campaign, "*")}, {broker.ResultStream, broker.ResultSubject(c.Campaign, "*", "*")},
+	} {
+		s, err := c.js.Stream(ctx, of.stream)
 		if err != nil {
 			return nil, err
 		}
-		info, err := s.Info(ctx, jetstream.WithSubjectFilter(filter))
+		info, err := s.Info(ctx, jetstream.WithSubjectFilter(of.filter))
 		if err != nil {
 			return nil, err
 		}
@@ -398,8 +412,14 @@ func (c *Coordinator) underWay(ctx context.Context) (map[string]bool, error) {
 	return under, nil
 }
 
+// again is how long a coordinator waits before it looks for batches that are neither done nor under way. A hostile worker can
+// make some by acknowledging what it has not done, and so can a power cut at the NATS server.
+const again = time.Minute
+
 // await waits until everything is done.
 func (c *Coordinator) await(ctx context.Context) error {
+	ticks := time.NewTicker(again)
+	defer ticks.Stop()
 	for {
 		c.mu.Lock()
 		over, err := c.left == 0 && c.checks == 0, c.unpublished
@@ -411,6 +431,10 @@ func (c *Coordinator) await(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-c.changed:
+		case <-ticks.C:
+			if err := c.publish(ctx); err != nil {
+				return err
+			}
 		}
 	}
 }

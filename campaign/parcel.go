@@ -28,6 +28,9 @@ const attemptsFile = "attempts.json"
 // mostOctets is how many octets an artefact may have. Captures of large downloads are the largest.
 const mostOctets = 16 << 30
 
+// mostParcel is how many octets a parcel may have.
+const mostParcel = 64 << 30
+
 // longestAttempts is how many octets the description of a batch's attempts may have.
 const longestAttempts = 256 << 20
 

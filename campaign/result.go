@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -48,8 +49,20 @@ func parseName(name string) (first, number int, err error) {
 type result struct {
 	ID     string // of the run
 	Parcel string // the name and SHA-256 of the object with what the loads left
-	Octets int64  // of the parcel
 	Failed string `json:",omitzero"` // why there is no parcel
+}
+
+// parse reads a result strictly: other messages must not pass for one.
+func (r *result) parse(text []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(r); err != nil {
+		return err
+	}
+	if decoder.More() || (r.Parcel == "") == (r.Failed == "") {
+		return fmt.Errorf("%w: it names either a parcel or a failure, and nothing follows it", ErrWrong)
+	}
+	return nil
 }
 
 // attempt is an attempt at a load, as a parcel holds it.

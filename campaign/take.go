@@ -2,7 +2,6 @@ package campaign
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -123,8 +122,8 @@ func (c *Coordinator) read(ctx context.Context, m jetstream.Msg) (*arrived, erro
 	quarantined := slices.Contains(c.show.Quarantined, worker)
 	c.mu.Unlock()
 	a := &arrived{message: m, tracked: t, vote: vote{worker, number}}
-	if !ok || err != nil || t == nil || json.Unmarshal(m.Data(), &a.result) != nil || a.result.ID != RunID(c.Run) {
-		return nil, c.refuse(ctx, a, fmt.Errorf("%w: its message is not of this campaign", ErrWrong))
+	if !ok || err != nil || t == nil || a.result.parse(m.Data()) != nil || a.result.ID != RunID(c.Run) {
+		return nil, m.Ack() // a worker can have NATS put other messages here, in another's name (broker.WorkerRights)
 	}
 	if quarantined {
 		return nil, c.refuse(ctx, a, nil)
@@ -149,7 +148,8 @@ func (c *Coordinator) read(ctx context.Context, m jetstream.Msg) (*arrived, erro
 		if number == 0 && c.isDone(t) {
 			return nil, m.Ack()
 		}
-		return nil, c.refuse(ctx, a, fmt.Errorf("%w: there is no parcel %.64q", ErrWrong, a.result.Parcel))
+		c.say("a result of worker %s was refused: there is no parcel %.64q", worker, a.result.Parcel)
+		return nil, c.refuse(ctx, a, nil) // it need not be this worker's fault
 	case errors.Is(err, ErrWrong):
 		return nil, c.refuse(ctx, a, err)
 	case err != nil:
@@ -194,7 +194,7 @@ func (c *Coordinator) open(ctx context.Context, a *arrived) error {
 		return err
 	}
 	defer file.Close()
-	if err := broker.GetArtefact(ctx, c.js, a.result.Parcel, file, a.result.Octets); err != nil {
+	if err := broker.GetArtefact(ctx, c.js, a.result.Parcel, file, mostParcel); err != nil {
 		return err
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -272,8 +272,7 @@ func (c *Coordinator) refuse(ctx context.Context, a *arrived, why error) error {
 			}
 		}
 	}
-	c.dropParcel(ctx, a)
-	return a.message.Ack()
+	return a.message.Ack() // the parcel stays, because it may be that of another result
 }
 
 // dropParcel removes a parcel that is not needed any more. If that fails, the campaign's end removes it.

@@ -3,6 +3,7 @@ package campaign
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -484,7 +485,7 @@ func (c *carriedOut) send(ctx context.Context) error {
 	defer c.abandon()
 	r := result{ID: c.plan.ID, Failed: c.failed}
 	if c.failed == "" {
-		parcel, err := c.pack(&r)
+		parcel, err := c.pack()
 		if err != nil {
 			_ = c.message.NakWithDelay(fullPause)
 			return fmt.Errorf("send batch %s: %w", c.order.name(), err)
@@ -505,9 +506,9 @@ func (c *carriedOut) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	subject := broker.ResultSubject(c.plan.Campaign, c.Name, c.order.name())
+	subject, id := broker.ResultSubject(c.plan.Campaign, c.Name, c.order.name()), rand.Text() // another worker must not guess the ID and use it first
 	if err := persist(ctx, func() error {
-		_, err := c.js.Publish(ctx, subject, text, jetstream.WithMsgID(r.ID+" "+subject+" "+r.Parcel))
+		_, err := c.js.Publish(ctx, subject, text, jetstream.WithMsgID(id))
 		return err
 	}); err != nil {
 		_ = c.message.Nak()
@@ -536,8 +537,8 @@ func passes(err error) bool {
 		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrConnectionReconnecting) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded)
 }
 
-// pack packs what a batch has left into a file, and describes it in the result. The file is deleted when it is closed.
-func (c *carriedOut) pack(r *result) (*os.File, error) {
+// pack packs what a batch has left into a file, which is deleted when it is closed.
+func (c *carriedOut) pack() (*os.File, error) {
 	file, err := os.CreateTemp(c.service.dir, "parcel-")
 	if err != nil {
 		return nil, err
@@ -548,10 +549,7 @@ func (c *carriedOut) pack(r *result) (*os.File, error) {
 		ids[i] = record.ID()
 	}
 	bare := c.plan.Bare || c.order.Copy > 0
-	if err = pack(file, attemptsOf(c.records), ids, c.dir, bare); err == nil {
-		r.Octets, err = file.Seek(0, io.SeekCurrent)
-	}
-	if err != nil {
+	if err := pack(file, attemptsOf(c.records), ids, c.dir, bare); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil

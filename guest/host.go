@@ -128,7 +128,7 @@ func (h *Host) Close() error { return h.folder.Remove() }
 type Machine struct {
 	Seed   uint64 // seed of the randomness while the guest boots; loads have their own
 	Memory int64  // bytes
-	CPU    int    // the core that the guest is pinned to
+	CPU    int    // which of the cores that this program may use the guest is pinned to, from 0
 	// Limit is how long the guest may take for one load in real time; booting counts towards
 	// the first.
 	Limit time.Duration

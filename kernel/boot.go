@@ -39,7 +39,7 @@ type Machine struct {
 	Init   string   // the guest's first program, a path in the guest; it must power off the guest when it is done
 	Memory int64    // in bytes, at least MinMemory; the guest takes it from the host page by page
 	Seed   uint64   // seed of all random numbers of the guest
-	CPU    int      // the host processor that the guest is pinned to; -1 for none
+	CPU    int      // which of the host's processors that this program may use the guest is pinned to, from 0; -1 for none
 	Dir    string   // the only folder of the host that the guest can write to: paths of further hostfs mounts start here
 	Read   []string // further files and folders of the host that the guest can read, which links in Dir lead to
 	Args   []string // further words of the kernel's command line; words unknown to Linux become Init's arguments (word) and environment (name=value)

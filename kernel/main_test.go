@@ -73,7 +73,7 @@ func own(dir string) error {
 		return err
 	}
 	g, err := k.Boot(context.Background(), Machine{
-		Root: filepath.Join(dir, "root"), Init: "/init", Memory: 64 << 20, CPU: anyProcessor(), Dir: dir, Args: []string{spinCommand},
+		Root: filepath.Join(dir, "root"), Init: "/init", Memory: 64 << 20, CPU: 0, Dir: dir, Args: []string{spinCommand},
 	})
 	if err != nil {
 		return err

@@ -32,8 +32,9 @@ func Start(command *exec.Cmd) (*Child, error) {
 	return start(command, command.Start)
 }
 
-// StartOn starts a command as [Start] does, on one of the machine's processors, which are counted
-// from 0. The child and its own children stay there.
+// StartOn starts a command as [Start] does, on one of the processors that this program may use, which
+// are counted from 0: in a container they need not be the machine's first. The child and its own children
+// stay there.
 func StartOn(processor int, command *exec.Cmd) (*Child, error) {
 	return start(command, func() error { return startPinned(processor, command) })
 }
@@ -72,15 +73,33 @@ func startPinned(processor int, command *exec.Cmd) error {
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return fmt.Errorf("read this thread's CPU affinity: %w", err)
 	}
-	one.Set(processor)
+	number, err := numberOf(processor, before)
+	if err != nil {
+		return fmt.Errorf("pin %s to a processor: %w", command.Path, err)
+	}
+	one.Set(number)
 	if err := unix.SchedSetaffinity(0, &one); err != nil {
-		return fmt.Errorf("pin %s to processor %d: %w", command.Path, processor, err)
+		return fmt.Errorf("pin %s to processor %d: %w", command.Path, number, err)
 	}
 	started := command.Start()
 	if err := unix.SchedSetaffinity(0, &before); err != nil && started == nil {
 		return errors.Join(fmt.Errorf("unpin the thread that started %s: %w", command.Path, err), command.Process.Kill(), command.Wait())
 	}
 	return started
+}
+
+// numberOf returns the machine's number of the processor that comes n-th, from 0, in a set.
+func numberOf(n int, set unix.CPUSet) (int, error) {
+	for number, before := 0, 0; before < set.Count(); number++ {
+		if !set.IsSet(number) {
+			continue
+		}
+		if before == n {
+			return number, nil
+		}
+		before++
+	}
+	return 0, fmt.Errorf("there is no processor %d: this program may use %d, counted from 0", n, set.Count())
 }
 
 // Wait waits until the child has ended and returns the errors of [exec.Cmd.Wait].

@@ -6,8 +6,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -120,22 +123,47 @@ func TestAttributesAreKept(t *testing.T) {
 	must(t, child.Wait())
 }
 
-func TestStartOnStaysOnProcessor(t *testing.T) {
-	var processors unix.CPUSet
-	must(t, unix.SchedGetaffinity(0, &processors))
-	first := 0
-	for !processors.IsSet(first) {
-		first++
+// TestStartOn: a child stays on the processor that it is started on, which is counted among those that its parent may use.
+func TestStartOn(t *testing.T) {
+	const last = "WIRETIME_TEST_LAST_PROCESSOR"
+	all := processors(t, 0)
+	if os.Getenv(last) == "" {
+		c := exec.Command("/proc/self/exe", "-test.run", "^TestStartOn$")
+		c.Env = append(os.Environ(), last+"=1")
+		var said strings.Builder
+		c.Stdout, c.Stderr = &said, &said
+		child, err := process.StartOn(len(all)-1, c)
+		must(t, err)
+		if err := child.Wait(); err != nil {
+			t.Errorf("on the last of %d processors: %v\n%s", len(all), err, said.String())
+		}
+	} else if len(all) != 1 {
+		t.Errorf("this program may use the processors %v, want one", all)
 	}
 	e := newEcho(t)
-	child, err := process.StartOn(first, e.Cmd)
+	child, err := process.StartOn(0, e.Cmd)
 	must(t, err)
-	must(t, unix.SchedGetaffinity(e.Process.Pid, &processors))
-	if processors.Count() != 1 || !processors.IsSet(first) {
-		t.Errorf("the child may run on %d processors, want processor %d alone", processors.Count(), first)
+	if got := processors(t, e.Process.Pid); !slices.Equal(got, all[:1]) {
+		t.Errorf("the child may use the processors %v, want %v", got, all[:1])
 	}
 	_ = e.in.Close()
 	must(t, child.Wait())
+	if _, err := process.StartOn(len(all), exec.Command("true")); err == nil || !strings.Contains(err.Error(), "there is no processor") {
+		t.Errorf("a processor too many: error %v", err)
+	}
+}
+
+// processors returns the numbers of the processors that a process may use; 0 is this one.
+func processors(t *testing.T, process int) (all []int) {
+	t.Helper()
+	var set unix.CPUSet
+	must(t, unix.SchedGetaffinity(process, &set))
+	for number := range 8 * int(unsafe.Sizeof(set)) {
+		if set.IsSet(number) {
+			all = append(all, number)
+		}
+	}
+	return all
 }
 
 func TestHowChildrenEnd(t *testing.T) {

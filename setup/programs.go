@@ -79,6 +79,7 @@ var programs = []program{
 	{name: "h2o", purpose: Testing, from: named("h2o", "h2o", "", "h2o")},
 	{name: "sqlite3", purpose: Testing, from: named("sqlite3", "sqlite", "sqlite", "sqlite")},
 	{name: "iperf3", purpose: Testing, from: everywhere("iperf3")},
+	{name: "systemd-analyze", purpose: Testing, from: named("systemd", "systemd", "systemd", "")},
 	{name: "apache2", purpose: Testing, from: named("apache2-bin", "httpd-core", "apache", "apache2")},
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -164,6 +165,40 @@ func TestFollow(t *testing.T) {
 	other := p.listen(t, "?run=1")
 	if done := other.progress("the run as it is", func(p progress) bool { return true }); done.Done != 28 || done.Pending != 0 || done.Left != nil || len(done.Last) != shownLoads {
 		t.Errorf("the run that is done is %+v", done)
+	}
+}
+
+// TestWorkersOfACampaign: the progress of a campaign names its workers, which describe themselves as they like.
+func TestWorkersOfACampaign(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := shop{dir, 7}
+	st := s.open(t)
+	run, err := st.BeginRun(s.spec())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending, err := st.Pending(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []struct{ name, described string }{{"lab-2", `{"host": "two.lab"}`}, {"silent", `[1]`}} {
+		if err := st.PutWorker(run, w.name, []byte(w.described)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range pending[:3] {
+		if err := st.Commit(store.LoadRecord{Planned: p, Attempt: 1, Started: time.Now(), Validity: store.Valid, Worker: "lab-2"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p := serve(t, dir, t.TempDir())
+	l := p.listen(t, "?run=1")
+	got := l.progress("the workers", func(p progress) bool { return true })
+	if want := []worker{{"lab-2", "two.lab", 3}, {"silent", "", 0}}; !slices.Equal(got.Workers, want) {
+		t.Errorf("the workers are %+v, want %+v", got.Workers, want)
 	}
 }
 

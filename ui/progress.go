@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"time"
@@ -24,6 +25,28 @@ type progress struct {
 	Since       time.Time  `json:"since,omitzero"` // when the process that writes began
 	Last        []lastLoad `json:"last"`           // the latest first
 	Late        lateness   `json:"late"`
+	Workers     []worker   `json:"workers"` // of a campaign; none of a run that made its loads itself
+}
+
+// worker is a worker of a campaign.
+type worker struct {
+	Name  string `json:"name"`
+	Host  string `json:"host,omitempty"` // as the worker says
+	Loads int    `json:"loads"`          // attempts that it made
+}
+
+// workersOf returns the workers of a run.
+func workersOf(st *store.Store, run int64) ([]worker, error) {
+	found, err := st.Workers(run)
+	workers := make([]worker, len(found))
+	for i, w := range found {
+		var described struct {
+			Host string `json:"host"`
+		}
+		_ = json.Unmarshal(w.Described, &described) // a worker need not say where it is
+		workers[i] = worker{w.Name, described.Host, w.Loads}
+	}
+	return workers, err
 }
 
 // lateness is how late the emulator was.
@@ -93,6 +116,10 @@ func (f *follower) progress(st *store.Store, run store.Run) (*progress, error) {
 	if err != nil {
 		return nil, err
 	}
+	workers, err := workersOf(st, run.ID)
+	if err != nil {
+		return nil, err
+	}
 	places := f.places[run.ID]
 	if len(last) > 0 && places[last[0].Cell.Key()].label == "" { // not known yet, or of another store that was in this place
 		if places, err = placesOf(st, run.ID); err != nil {
@@ -102,7 +129,7 @@ func (f *follower) progress(st *store.Store, run store.Run) (*progress, error) {
 	}
 	p := &progress{Run: run.ID, Done: run.Done, Planned: run.Planned, Pending: run.Planned - run.Done,
 		Valid: attempts[store.Valid], Invalid: attempts[store.Invalid], Failed: attempts[store.Failed], Unsupported: attempts[store.Unsupported],
-		Last: []lastLoad{}, Late: lateness{Loads: broken[3]}}
+		Last: []lastLoad{}, Late: lateness{Loads: broken[3]}, Workers: workers}
 	p.Attempts = p.Valid + p.Invalid + p.Failed + p.Unsupported
 	for i, l := range last {
 		late, known := l.Values[lateMetric]

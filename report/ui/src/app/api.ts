@@ -128,6 +128,7 @@ export interface Progress {
   since?: string; // when the process that writes began
   last: { id: string; cell: number; label: string; site: string; network: string; validity: string; reason?: string; metric?: string; value?: number; late?: number; ended: string }[];
   late: { worst: number; loads: number };
+  workers: { name: string; host?: string; loads: number }[]; // of a campaign
 }
 
 export interface Studies {

@@ -11,12 +11,14 @@ export async function livePage(context: Context, run = ""): Promise<Page> {
   const line = runs.find((r) => String(r.id) === run);
   const progress = el("div", { class: "progress" });
   const controls = el("div", { class: "stop-go screen" });
+  const workers = el("div");
   const last = el("div");
   let over = false; // it was seen to be under way
   context.live.on("progress", (data) => {
     const p = data as Progress;
     if (String(p.run) !== run) return;
     progress.replaceChildren(...standing(p));
+    workers.replaceChildren(...workersOf(p));
     last.replaceChildren(lastLoads(p));
   }, context.signal);
   context.live.on("state", (data) => {
@@ -30,7 +32,7 @@ export async function livePage(context: Context, run = ""): Promise<Page> {
     title: `Progress of run ${run}`,
     trail: runCrumbs(line?.study ?? "run", run),
     tabs: runTabs(run, "live"),
-    body: [progress, controls, el("h2", {}, "Last loads"), last],
+    body: [progress, controls, workers, el("h2", {}, "Last loads"), last],
   };
 }
 
@@ -69,6 +71,14 @@ function controlsOf(context: Context, state: State, run: string): (Node | string
   if (state.running === undefined && words?.includes(storedCommands) === true) parts.push(button("Run these commands, and resume", act("/api/run/resume", "The run goes on.", { storedCommands: true })));
   if (words !== undefined && words !== "") parts.push(scrolling("What the run says", el("pre", {}, words)));
   return parts;
+}
+
+/** workersOf returns what the page says of a campaign's workers: nothing for a run that makes its loads itself. */
+function workersOf({ workers }: Progress): HTMLElement[] {
+  if (workers.length === 0) return [];
+  return [el("h2", {}, "Workers"), scrolling("Workers", el("table", {},
+    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Worker"), el("th", { scope: "col" }, "Machine"), el("th", { scope: "col", class: "number" }, "Loads"))),
+    el("tbody", {}, ...workers.map((w) => el("tr", {}, el("th", { scope: "row" }, w.name), el("td", {}, w.host ?? "–"), el("td", { class: "number" }, fixed(w.loads, 0)))))))];
 }
 
 function lastLoads({ run, last }: Progress): HTMLElement {
