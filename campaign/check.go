@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"wiretime/campaign/broker"
 	"wiretime/runner"
 	"wiretime/store"
@@ -61,7 +63,7 @@ func (c *Coordinator) compare(ctx context.Context, a *arrived) error {
 		}
 	}
 	c.dropParcel(ctx, a)
-	return a.message.Ack()
+	return c.settle(a)
 }
 
 func (c *Coordinator) comparable(t *tracked) bool {
@@ -72,6 +74,12 @@ func (c *Coordinator) comparable(t *tracked) bool {
 
 func (c *Coordinator) decide(ctx context.Context, a *arrived, stored, by string) error {
 	t := a.tracked
+	c.mu.Lock()
+	doubted := len(t.votes) > 0
+	c.mu.Unlock()
+	if a.digest == stored && doubted && a.vote.worker == by {
+		return c.another(ctx, a, by) // that a worker agrees with itself proves nothing against others
+	}
 	if a.digest == stored {
 		var liars []string
 		c.change(func() {
@@ -106,17 +114,24 @@ func (c *Coordinator) decide(ctx context.Context, a *arrived, stored, by string)
 			t.check = true
 			c.checks++
 		}
-		t.copies++
 	})
 	if agrees {
 		if err := c.quarantine(ctx, by, fmt.Sprintf("it left something else of the batch of load %d than two other workers", t.batch.Loads[0].Index)); err != nil {
 			return err
 		}
 	}
+	return c.another(ctx, a, by)
+}
+
+// another has a batch carried out once more, because nobody knows who is right.
+func (c *Coordinator) another(ctx context.Context, a *arrived, by string) error {
+	t := a.tracked
+	c.change(func() { t.copies++ })
+	first := t.batch.Loads[0].Index
 	if t.copies > mostCopies {
-		return fmt.Errorf("check the batch of load %d: it came out differently each time, the last time by workers %s and %s: their machines, or this version of wiretime, cannot be trusted with it", t.batch.Loads[0].Index, by, a.vote.worker)
+		return fmt.Errorf("check the batch of load %d: workers %s and %s disagree about it, and no third one could decide: start one more worker; if that does not help, this version of wiretime cannot be trusted with the batch", first, by, a.vote.worker)
 	}
-	c.say("the batch of load %d came out differently by workers %s and %s; another one decides", t.batch.Loads[0].Index, by, a.vote.worker)
+	c.say("the batch of load %d came out differently by different workers, the last of which are %s and %s; it is carried out once more", first, by, a.vote.worker)
 	return c.order(ctx, order{t.copies, afresh(t.batch)})
 }
 
@@ -174,7 +189,10 @@ func (c *Coordinator) quarantine(ctx context.Context, worker, why string) error 
 		return nil
 	}
 	c.say("worker %s is quarantined: %s", worker, why)
-	if _, err := c.campaigns.PutString(ctx, broker.QuarantineKey(c.Campaign, worker), why); err != nil {
+	if err := persist(ctx, c.terms.pause, func() error {
+		_, err := c.campaigns.PutString(ctx, broker.QuarantineKey(c.Campaign, worker), why)
+		return err
+	}); err != nil {
 		return fmt.Errorf("quarantine worker %s: %w", worker, err)
 	}
 	if c.Revoke != nil {
@@ -185,26 +203,61 @@ func (c *Coordinator) quarantine(ctx context.Context, worker, why string) error 
 	return c.repeat(ctx, worker, why)
 }
 
+// recall recalls who was quarantined before this coordinator took the campaign over, and finishes what its predecessor may
+// not have: their loads are retracted.
+func (c *Coordinator) recall(ctx context.Context) error {
+	entries, err := c.campaigns.Watch(ctx, broker.QuarantineKey(c.Campaign, "*"), jetstream.IgnoreDeletes())
+	if err != nil {
+		return fmt.Errorf("look for quarantined workers: %w", err)
+	}
+	defer func() { _ = entries.Stop() }()
+	for entry := range entries.Updates() {
+		if entry == nil { // these were all that there are
+			return nil
+		}
+		worker := entry.Key()[lastToken(entry.Key()):]
+		c.change(func() { c.show.Quarantined = append(c.show.Quarantined, worker) })
+		if _, err := c.retract(worker, string(entry.Value())); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
 // repeat has all batches carried out again that a worker has made.
 func (c *Coordinator) repeat(ctx context.Context, worker, why string) error {
-	made, err := c.Store.LoadsBy(c.Run.ID, worker)
-	if err != nil || len(made) == 0 {
+	repeated, err := c.retract(worker, why)
+	if err != nil {
 		return err
 	}
+	for _, b := range repeated {
+		if err := c.order(ctx, order{0, b}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// retract takes what a worker has made out of the store, and returns the batches that are pending again.
+func (c *Coordinator) retract(worker, why string) (repeated []runner.Batch, err error) {
+	made, err := c.Store.LoadsBy(c.Run.ID, worker)
+	if err != nil || len(made) == 0 {
+		return nil, err
+	}
 	if err := c.Store.Retract(c.Run.ID, made, "worker "+worker+": "+why); err != nil {
-		return err
+		return nil, err
 	}
 	pending := map[int]bool{}
 	if err := c.Store.EachPlanned(c.Run.ID, func(p store.Planned) error { pending[p.Index] = !p.Done; return nil }); err != nil {
-		return err
+		return nil, err
 	}
-	var repeated []runner.Batch
 	c.change(func() {
 		for _, t := range c.batches {
 			if !t.done || t.failed != "" || !slices.ContainsFunc(t.batch.Loads, func(l runner.BatchLoad) bool { return pending[l.Index] }) {
 				continue
 			}
 			t.done, t.batch.Loads = false, slices.Clone(t.batch.Loads)
+			t.round++
 			c.left++
 			for i, l := range t.batch.Loads {
 				t.batch.Loads[i].Done = !pending[l.Index]
@@ -213,11 +266,6 @@ func (c *Coordinator) repeat(ctx context.Context, worker, why string) error {
 			repeated = append(repeated, t.batch)
 		}
 	})
-	for _, b := range repeated {
-		if err := c.order(ctx, order{0, b}); err != nil {
-			return err
-		}
-	}
 	c.say("%d loads that worker %s made are made again", len(made), worker)
-	return nil
+	return repeated, nil
 }

@@ -49,6 +49,8 @@ type Config struct {
 	Report func(Progress)
 	// Said is called with what the user wants to know, never concurrently.
 	Said func(line string)
+
+	terms terms // usual() if it has none
 }
 
 // Progress is how a campaign stands.
@@ -84,12 +86,14 @@ type Coordinator struct {
 	known       map[string]bool // workers that the store describes
 	strikes     map[string]int  // results of a worker that could not be right
 	unpublished error           // why a batch is not in the stream of work
+	heard       time.Time       // when a result was kept last
 	states      map[string]seen
 }
 
 // tracked is a batch and what is known of it.
 type tracked struct {
-	batch   runner.Batch
+	batch   runner.Batch // its loads are never changed in place
+	round   int          // how often its loads were retracted
 	done    bool
 	reading bool            // a result is on its way into the store
 	alone   bool            // it is kept in a transaction of its own
@@ -116,17 +120,22 @@ func (c *Coordinator) Conduct(ctx context.Context) (err error) {
 		return err
 	}
 	err = c.during(ctx, l.hold, func(ctx context.Context) error {
+		if err := c.recall(ctx); err != nil {
+			return err
+		}
 		if err := c.announce(ctx); err != nil {
 			return err
 		}
-		return c.during(ctx, c.watchWorkers, func(ctx context.Context) error {
-			if err := c.during(ctx, c.take, c.deal); err != nil {
-				return err
-			}
-			return c.finish(ctx)
+		return c.during(ctx, c.watchConnection, func(ctx context.Context) error {
+			return c.during(ctx, c.watchWorkers, func(ctx context.Context) error {
+				if err := c.during(ctx, c.take, c.deal); err != nil {
+					return err
+				}
+				return c.finish(ctx)
+			})
 		})
 	})
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTerm)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.terms.lease)
 	defer cancel()
 	return errors.Join(err, l.release(ending))
 }
@@ -160,6 +169,9 @@ func (c *Coordinator) deal(ctx context.Context) error {
 
 // NewCoordinator returns a coordinator.
 func NewCoordinator(c Config) *Coordinator {
+	if c.terms == (terms{}) {
+		c.terms = usual()
+	}
 	return &Coordinator{Config: c, changed: make(chan struct{}, 1), known: map[string]bool{}, strikes: map[string]int{}, states: map[string]seen{}}
 }
 
@@ -170,6 +182,9 @@ func (c *Coordinator) find(ctx context.Context) error {
 	}
 	var err error
 	refused := jetstream.WithPublishAsyncErrHandler(func(_ jetstream.JetStream, m *nats.Msg, err error) {
+		if passes(err) {
+			return // the audit finds that it is missing
+		}
 		c.change(func() {
 			c.unpublished = errors.Join(c.unpublished, fmt.Errorf("put %s into the stream of work: %w", m.Subject, err))
 		})
@@ -196,8 +211,8 @@ func (c *Coordinator) lead(ctx context.Context) (*lease, error) {
 			return nil, fmt.Errorf("take the lease of campaign %s: %w", c.Campaign, err)
 		}
 	}
-	return takeLease(ctx, c.campaigns, c.Campaign, id, func(holder string) {
-		c.Said(fmt.Sprintf("campaign %s was coordinated by %s; waiting up to %v to see whether it still is", c.Campaign, holder, leaseTerm))
+	return takeLease(ctx, c.campaigns, c.Campaign, id, c.terms.lease, func(holder string) {
+		c.Said(fmt.Sprintf("campaign %s was coordinated by %s; waiting up to %v to see whether it still is", c.Campaign, holder, c.terms.lease))
 	})
 }
 
@@ -263,7 +278,7 @@ func (c *Coordinator) announce(ctx context.Context) error {
 	}
 	for stream, subject := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
 		_, err := c.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
-			Durable: c.Campaign, FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: ackWait, MaxAckPending: -1, MaxWaiting: 100_000,
+			Durable: c.Campaign, FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.terms.ack, MaxAckPending: -1, MaxWaiting: 100_000,
 		})
 		if err != nil {
 			return fmt.Errorf("make the queue of campaign %s in %s: %w", c.Campaign, stream, err)
@@ -340,7 +355,7 @@ func (c *Coordinator) publish(ctx context.Context) error {
 		return err
 	}
 	for _, b := range c.Batches {
-		for _, o := range c.wanted(b) {
+		for _, o := range c.wanted(c.batches[b.Loads[0].Index]) {
 			if under[o.name()] {
 				continue
 			}
@@ -357,11 +372,10 @@ func (c *Coordinator) publish(ctx context.Context) error {
 	}
 }
 
-// wanted returns what is still to be done of a batch.
-func (c *Coordinator) wanted(b runner.Batch) (all []order) {
+// wanted returns what is still to be carried out of a batch.
+func (c *Coordinator) wanted(t *tracked) (all []order) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.batches[b.Loads[0].Index]
 	if !t.done {
 		all = append(all, order{0, t.batch})
 	}
@@ -384,24 +398,22 @@ func (c *Coordinator) order(ctx context.Context, o order) error {
 		if err == nil || !errors.Is(err, jetstream.ErrTooManyStalledMsgs) {
 			return err
 		}
-		if !pause(ctx, time.Second) {
+		if !pause(ctx, c.terms.pause) {
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// underWay returns the names of the batches that are in the stream of work or in that of results.
+// underWay returns the names of the batches that are in the stream of work or in that of results. It asks for work first: a
+// batch leaves that stream when its result is in the other one.
 func (c *Coordinator) underWay(ctx context.Context) (map[string]bool, error) {
 	under := map[string]bool{}
-	// A batch is in the stream of results before it leaves that of work, so work is looked at first.
-	for _, of := range []struct{ stream, filter string }{
-		{broker.WorkStream, broker.WorkSubject(c.Campaign, "*")}, {broker.ResultStream, broker.ResultSubject(c.Campaign, "*", "*")},
-	} {
-		s, err := c.js.Stream(ctx, of.stream)
+	for _, place := range [][2]string{{broker.WorkStream, broker.WorkSubject(c.Campaign, "*")}, {broker.ResultStream, broker.ResultSubject(c.Campaign, "*", "*")}} {
+		s, err := c.js.Stream(ctx, place[0])
 		if err != nil {
 			return nil, err
 		}
-		info, err := s.Info(ctx, jetstream.WithSubjectFilter(of.filter))
+		info, err := s.Info(ctx, jetstream.WithSubjectFilter(place[1]))
 		if err != nil {
 			return nil, err
 		}
@@ -412,14 +424,10 @@ func (c *Coordinator) underWay(ctx context.Context) (map[string]bool, error) {
 	return under, nil
 }
 
-// again is how long a coordinator waits before it looks for batches that are neither done nor under way. A hostile worker can
-// make some by acknowledging what it has not done, and so can a power cut at the NATS server.
-const again = time.Minute
-
-// await waits until everything is done.
+// await waits until everything is done. When nothing has come for a while it looks for what has got lost.
 func (c *Coordinator) await(ctx context.Context) error {
-	ticks := time.NewTicker(again)
-	defer ticks.Stop()
+	audits := time.NewTicker(c.terms.audit)
+	defer audits.Stop()
 	for {
 		c.mu.Lock()
 		over, err := c.left == 0 && c.checks == 0, c.unpublished
@@ -431,8 +439,8 @@ func (c *Coordinator) await(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-c.changed:
-		case <-ticks.C:
-			if err := c.publish(ctx); err != nil {
+		case <-audits.C:
+			if err := c.audit(ctx); err != nil && !passes(err) {
 				return err
 			}
 		}
@@ -463,6 +471,9 @@ func (c *Coordinator) remove(ctx context.Context) error {
 	var errs []error
 	for stream, subject := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
 		errs = append(errs, c.purge(ctx, stream, subject), c.js.DeleteConsumer(ctx, stream, c.Campaign))
+	}
+	for _, worker := range c.show.Quarantined {
+		errs = append(errs, c.campaigns.Purge(ctx, broker.QuarantineKey(c.Campaign, worker)))
 	}
 	others, err := c.campaigns.ListKeysFiltered(ctx, broker.PlanKey("*"))
 	if err != nil {

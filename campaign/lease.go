@@ -13,14 +13,6 @@ import (
 	"wiretime/campaign/broker"
 )
 
-// A coordinator holds a lease: a value under the campaign's key that it writes again and again. Another one takes it over only
-// when the value has stayed the same for the whole term by its own monotonic clock, so nothing depends on what the machines
-// believe the time is.
-const (
-	leaseTerm  = 15 * time.Second
-	leaseRenew = leaseTerm / 5
-)
-
 // ErrCoordinated is wrapped by the error for a campaign that another coordinator runs.
 var ErrCoordinated = errors.New("another coordinator runs this campaign")
 
@@ -36,17 +28,20 @@ func (h holder) String() string {
 	return fmt.Sprintf("process %d on %.80q, since %s", h.PID, h.Host, h.Since.Format(time.DateTime))
 }
 
-// lease is what a coordinator holds while it runs.
+// lease is what a coordinator holds while it runs: a value under the campaign's key that it writes again and again. Another
+// coordinator takes it over only when the value has stayed the same for the whole term by its own monotonic clock, so nothing
+// depends on what the machines believe the time is.
 type lease struct {
 	bucket   jetstream.KeyValue
 	key      string
 	value    []byte
+	term     time.Duration
 	revision uint64
 }
 
 // takeLease takes the lease of a campaign. While another coordinator seems to hold it, takeLease waits for the term, and
 // then either takes over or fails with ErrCoordinated. waiting is called before it waits.
-func takeLease(ctx context.Context, bucket jetstream.KeyValue, campaign, id string, waiting func(holder string)) (*lease, error) {
+func takeLease(ctx context.Context, bucket jetstream.KeyValue, campaign, id string, term time.Duration, waiting func(holder string)) (*lease, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("take the lease of campaign %s: %w", campaign, err)
@@ -55,7 +50,7 @@ func takeLease(ctx context.Context, bucket jetstream.KeyValue, campaign, id stri
 	if err != nil {
 		return nil, fmt.Errorf("take the lease of campaign %s: %w", campaign, err)
 	}
-	l := &lease{bucket: bucket, key: broker.CoordinatorKey(campaign), value: value}
+	l := &lease{bucket: bucket, key: broker.CoordinatorKey(campaign), value: value, term: term}
 	if err := l.take(ctx, id, waiting); err != nil {
 		return nil, fmt.Errorf("take the lease of campaign %s: %w", campaign, err)
 	}
@@ -104,7 +99,7 @@ func (l *lease) renewed(ctx context.Context, revision uint64) (bool, error) {
 		return false, err
 	}
 	defer func() { _ = watcher.Stop() }()
-	term := time.NewTimer(leaseTerm)
+	term := time.NewTimer(l.term)
 	defer term.Stop()
 	for {
 		select {
@@ -124,7 +119,7 @@ func (l *lease) renewed(ctx context.Context, revision uint64) (bool, error) {
 // NATS cannot be reached it tries again: nobody else can take the lease then either, except on the other side of a partition,
 // and nothing can be acknowledged across that.
 func (l *lease) hold(ctx context.Context) error {
-	ticks := time.NewTicker(leaseRenew)
+	ticks := time.NewTicker(heartbeat(l.term))
 	defer ticks.Stop()
 	for {
 		select {
@@ -132,7 +127,7 @@ func (l *lease) hold(ctx context.Context) error {
 			return nil
 		case <-ticks.C:
 		}
-		limited, cancel := context.WithTimeout(ctx, leaseRenew)
+		limited, cancel := context.WithTimeout(ctx, heartbeat(l.term))
 		revision, err := l.bucket.Update(limited, l.key, l.value, l.revision)
 		cancel()
 		switch {

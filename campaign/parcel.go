@@ -28,11 +28,8 @@ const attemptsFile = "attempts.json"
 // mostOctets is how many octets an artefact may have. Captures of large downloads are the largest.
 const mostOctets = 16 << 30
 
-// mostParcel is how many octets a parcel may have.
-const mostParcel = 64 << 30
-
-// longestAttempts is how many octets the description of a batch's attempts may have.
-const longestAttempts = 256 << 20
+// longestAttempt is how many octets the description of an attempt may have.
+const longestAttempt = 4 << 20
 
 // pack writes a parcel with attempts and, unless it is bare, the artefacts in dir.
 func pack(to io.Writer, attempts []attempt, ids []string, dir string, bare bool) error {
@@ -95,20 +92,62 @@ func openParcel(from io.Reader) (*parcel, error) {
 
 func (p *parcel) close() { p.decompressor.Close() }
 
-// attempts reads the description of the attempts, which comes first.
-func (p *parcel) attempts() ([]attempt, error) {
+// attempts reads the description of the attempts, which comes first. It refuses more than most, one that is longer than any
+// attempt is, and one that lists more than any attempt does: JSON that unfolds in memory.
+func (p *parcel) attempts(most int) (all []attempt, err error) {
+	wrong := func(format string, args ...any) ([]attempt, error) {
+		return nil, fmt.Errorf("%w: the parcel's %s: %w", ErrWrong, attemptsFile, fmt.Errorf(format, args...))
+	}
 	head, err := p.archive.Next()
 	if err != nil {
-		return nil, fmt.Errorf("%w: the parcel: %w", ErrWrong, err)
+		return wrong("%w", err)
 	}
-	if head.Name != attemptsFile || head.Typeflag != tar.TypeReg || head.Size > longestAttempts {
-		return nil, fmt.Errorf("%w: the parcel begins with %.40q of %d octets, not with %s", ErrWrong, head.Name, head.Size, attemptsFile)
+	if head.Name != attemptsFile || head.Typeflag != tar.TypeReg || head.Size > int64(most+1)*longestAttempt {
+		return wrong("the parcel begins with %.40q of %d octets instead", head.Name, head.Size)
 	}
-	var all []attempt
-	if err := json.NewDecoder(p.archive).Decode(&all); err != nil {
-		return nil, fmt.Errorf("%w: the parcel's %s: %w", ErrWrong, attemptsFile, err)
+	limited := &io.LimitedReader{R: p.archive, N: longestAttempt}
+	decoder := json.NewDecoder(limited)
+	if token, err := decoder.Token(); err != nil || token != json.Delim('[') {
+		return wrong("it is no list (%v)", err)
+	}
+	for decoder.More() {
+		if len(all) == most {
+			return wrong("there are more than the %d attempts that the batch can need", most)
+		}
+		var a attempt
+		if err := decoder.Decode(&a); err != nil {
+			return wrong("%w", err)
+		}
+		if len(a.Files) > mostFiles || max(len(a.Values), len(a.Violations), len(a.Pages)) > mostEntries {
+			return wrong("load %d has %d files, %d values, %d violations and %d pages", a.Index, len(a.Files), len(a.Values), len(a.Violations), len(a.Pages))
+		}
+		all = append(all, a)
+		limited.N = longestAttempt
+	}
+	if _, err := decoder.Token(); err != nil {
+		return wrong("%w", err)
 	}
 	return all, nil
+}
+
+// A parcel may unfold to so many times its octets, and to so many in any case. Captures compress far less.
+const (
+	mostRatio  = 256
+	mostAnyhow = 1 << 30
+)
+
+// checkOctets refuses attempts whose artefacts have more octets than a parcel of so many holds.
+func checkOctets(attempts []attempt, parcel int64) error {
+	left := parcel*mostRatio + mostAnyhow
+	for _, a := range attempts {
+		for _, f := range a.Files {
+			if f.Octets < 0 || f.Octets > min(left, mostOctets) {
+				return fmt.Errorf("%w: artefact %.80q of load %d has %d octets, in a parcel of %d", ErrWrong, f.Name, a.Index, f.Octets, parcel)
+			}
+			left -= f.Octets
+		}
+	}
+	return nil
 }
 
 // unpack puts the artefacts into the folders that stage makes for each load. They must be exactly the files that the attempts
@@ -141,8 +180,11 @@ func (p *parcel) unpackFile(dir, id string, f store.File) error {
 	wrong := func(format string, args ...any) error {
 		return fmt.Errorf("%w: artefact %.80q of load %s: %s", ErrWrong, f.Name, id, fmt.Sprintf(format, args...))
 	}
-	if !plainName(f.Name) || f.Octets < 0 || f.Octets > mostOctets {
-		return wrong("it has no plain name, or %d octets, of which at most %d are taken", f.Octets, int64(mostOctets))
+	if !isDigest(f.SHA256) {
+		return wrong("%.80q is no SHA-256", f.SHA256)
+	}
+	if !plainName(f.Name) {
+		return wrong("it has no plain name")
 	}
 	head, err := p.archive.Next()
 	if err != nil {
@@ -152,6 +194,9 @@ func (p *parcel) unpackFile(dir, id string, f store.File) error {
 		return wrong("the parcel has %.80q of %d octets in its place, want %d", head.Name, head.Size, f.Octets)
 	}
 	out, err := os.OpenFile(filepath.Join(dir, f.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return wrong("the load names it twice")
+	}
 	if err != nil {
 		return fmt.Errorf("unpack load %s: %w", id, err)
 	}

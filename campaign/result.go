@@ -3,6 +3,7 @@ package campaign
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,20 +50,29 @@ func parseName(name string) (first, number int, err error) {
 type result struct {
 	ID     string // of the run
 	Parcel string // the name and SHA-256 of the object with what the loads left
+	Octets int64  // of the parcel
 	Failed string `json:",omitzero"` // why there is no parcel
 }
 
-// parse reads a result strictly: other messages must not pass for one.
-func (r *result) parse(text []byte) error {
+// isDigest reports whether a text is a SHA-256 as this package writes it.
+func isDigest(s string) bool {
+	return len(s) == 2*sha256.Size && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) })
+}
+
+// longestFailure is how many octets a worker may use to say why a batch failed.
+const longestFailure = 1000
+
+// parseResult reads a result, which is foreign.
+func parseResult(text []byte) (r result, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(r); err != nil {
-		return err
+	decoder.DisallowUnknownFields() // other messages must not pass for a result
+	if err := decoder.Decode(&r); err != nil {
+		return result{}, fmt.Errorf("%w: its message: %w", ErrWrong, err)
 	}
-	if decoder.More() || (r.Parcel == "") == (r.Failed == "") {
-		return fmt.Errorf("%w: it names either a parcel or a failure, and nothing follows it", ErrWrong)
+	if r.Failed == "" && (!isDigest(r.Parcel) || r.Octets <= 0) || len(r.Failed) > longestFailure {
+		return result{}, fmt.Errorf("%w: its message names neither a parcel nor a failure", ErrWrong)
 	}
-	return nil
+	return r, nil
 }
 
 // attempt is an attempt at a load, as a parcel holds it.
@@ -127,8 +137,19 @@ var ErrWrong = errors.New("the result cannot be right")
 // Limits of what one attempt may claim to have left.
 const (
 	mostFiles   = 1000
+	mostEntries = 10_000   // values, violations or pages
 	longestText = 64 << 10 // octets, of a reason or a violation
 )
+
+// mostAttempts is how many attempts can be made at the pending loads of a batch.
+func mostAttempts(b runner.Batch, retries int) (n int) {
+	for _, l := range b.Loads {
+		if !l.Done {
+			n += max(0, retries+1-l.Attempts)
+		}
+	}
+	return n
+}
 
 // check makes sure that the attempts can be what a worker that carried out a batch sends: those of its pending loads, in the
 // order that attempts are made in, until each load is done.
@@ -153,8 +174,6 @@ func check(b runner.Batch, retries int, attempts []attempt) error {
 			return wrong("load %d is %.20q, which is no verdict", a.Index, a.Validity)
 		case a.Validity != store.Unsupported && a.Final != (a.Attempt > retries):
 			return wrong("load %d has its last attempt at another place than after %d further ones", a.Index, retries)
-		case len(a.Files) > mostFiles:
-			return wrong("load %d has %d files", a.Index, len(a.Files))
 		case len(a.Reason) > longestText || (a.Reason == "") != (a.Validity == store.Valid):
 			return wrong("load %d is %s, with a reason of %d octets", a.Index, a.Validity, len(a.Reason))
 		}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
@@ -22,7 +21,10 @@ import (
 // arrived is a result that has arrived.
 type arrived struct {
 	message  jetstream.Msg
-	tracked  *tracked
+	tracked  *tracked     // nil: it is of no batch of this campaign
+	batch    runner.Batch // as it was when the result came
+	round    int
+	reserved bool // this result is the one for the batch that is being read
 	vote     vote
 	result   result
 	attempts []attempt
@@ -61,7 +63,7 @@ func (c *Coordinator) take(ctx context.Context) error {
 			case errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrMsgIteratorClosed):
 				return fmt.Errorf("take the results of campaign %s: %w", c.Campaign, err)
 			case err != nil: // NATS is away for a while
-				if !pause(ctx, time.Second) {
+				if !pause(ctx, c.terms.pause) {
 					return nil
 				}
 				continue
@@ -115,59 +117,107 @@ func (c *Coordinator) take(ctx context.Context) error {
 // read reads a result and what came with it. It returns nil for one that tells nothing new. Errors are those that end the
 // campaign: of the disk, or of NATS.
 func (c *Coordinator) read(ctx context.Context, m jetstream.Msg) (*arrived, error) {
-	_, worker, name, ok := broker.ParseResultSubject(m.Subject())
-	first, number, err := parseName(name)
-	c.mu.Lock()
-	t := c.batches[first]
-	quarantined := slices.Contains(c.show.Quarantined, worker)
-	c.mu.Unlock()
-	a := &arrived{message: m, tracked: t, vote: vote{worker, number}}
-	if !ok || err != nil || t == nil || a.result.parse(m.Data()) != nil || a.result.ID != RunID(c.Run) {
-		return nil, m.Ack() // a worker can have NATS put other messages here, in another's name (broker.WorkerRights)
+	a, ours := c.recognise(m)
+	if !ours {
+		// Anybody may have had NATS send this in a worker's name, so no worker is blamed.
+		c.say("a message to %.200q was dropped: it is no result of this campaign", m.Subject())
+		return nil, c.settle(a)
 	}
-	if quarantined {
-		return nil, c.refuse(ctx, a, nil)
+	c.mu.Lock()
+	quarantined := slices.Contains(c.show.Quarantined, a.vote.worker)
+	c.mu.Unlock()
+	if quarantined { // the audit has its batch carried out again
+		c.dropParcel(ctx, a)
+		return nil, c.settle(a)
 	}
 	if a.result.Failed != "" {
 		return a, nil
 	}
-	if number > 0 && !c.isDone(t) { // the batch itself comes first
-		return nil, m.NakWithDelay(5 * time.Second)
+	if a.vote.copy > 0 && !c.isDone(a.tracked) { // the batch itself comes first
+		return nil, c.later(a)
 	}
-	if number == 0 && !c.reserve(t) { // another worker's result for it is being read
-		return nil, m.NakWithDelay(time.Second)
+	if a.vote.copy == 0 && !c.reserve(a) { // another worker's result for it is being read
+		return nil, c.later(a)
 	}
-	err = c.open(ctx, a)
-	if err != nil {
-		c.change(func() { t.reading = false })
-	}
+	err := c.open(ctx, a)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.Is(err, broker.ErrNoArtefact): // it was taken before, and the acknowledgement was lost
-		if number == 0 && c.isDone(t) {
-			return nil, m.Ack()
+	case err == nil:
+		return a, nil
+	case errors.Is(err, broker.ErrNoArtefact):
+		if a.vote.copy == 0 && c.isDone(a.tracked) { // it was taken before, and the acknowledgement was lost
+			return nil, c.settle(a)
 		}
-		c.say("a result of worker %s was refused: there is no parcel %.64q", worker, a.result.Parcel)
-		return nil, c.refuse(ctx, a, nil) // it need not be this worker's fault
+		c.say("a result of worker %s was refused: there is no parcel %.64q", a.vote.worker, a.result.Parcel)
+		return nil, errors.Join(c.repeatOrder(ctx, a), c.settle(a)) // it need not be this worker's fault
 	case errors.Is(err, ErrWrong):
 		return nil, c.refuse(ctx, a, err)
-	case err != nil:
-		return nil, err
+	case passes(err):
+		return nil, c.later(a)
 	}
-	return a, nil
+	return nil, err
+}
+
+// recognise reads the message of a result. It reports false if that cannot be one of this campaign.
+func (c *Coordinator) recognise(m jetstream.Msg) (*arrived, bool) {
+	a := &arrived{message: m}
+	_, worker, name, ok := broker.ParseResultSubject(m.Subject())
+	if !ok {
+		return a, false
+	}
+	first, number, err := parseName(name)
+	if err != nil {
+		return a, false
+	}
+	if a.result, err = parseResult(m.Data()); err != nil || a.result.ID != RunID(c.Run) {
+		return a, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.batches[first]
+	if t == nil {
+		return a, false
+	}
+	a.tracked, a.batch, a.round, a.vote = t, t.batch, t.round, vote{worker, number}
+	return a, true
 }
 
 // reserve says that a result for the batch is being read. Only one may be, because its artefacts have one place in the store.
-func (c *Coordinator) reserve(t *tracked) bool {
+func (c *Coordinator) reserve(a *arrived) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t.done {
+	if a.tracked.done {
 		return true
 	}
-	free := !t.reading
-	t.reading = true
-	return free
+	if a.tracked.reading {
+		return false
+	}
+	a.tracked.reading, a.reserved = true, true
+	return true
+}
+
+// free says that a result for the batch is not being read any more.
+func (c *Coordinator) free(a *arrived) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a.reserved {
+		a.tracked.reading, a.reserved = false, false
+	}
+}
+
+// settle acknowledges a result. If that does not reach the server, the result comes again and is known then.
+func (c *Coordinator) settle(a *arrived) error {
+	c.free(a)
+	_ = a.message.Ack()
+	return nil
+}
+
+// later has a result come again after a while.
+func (c *Coordinator) later(a *arrived) error {
+	c.free(a)
+	_ = a.message.NakWithDelay(c.terms.pause)
+	return nil
 }
 
 // change changes the state of the campaign, and has those look who wait for that.
@@ -194,7 +244,11 @@ func (c *Coordinator) open(ctx context.Context, a *arrived) error {
 		return err
 	}
 	defer file.Close()
-	if err := broker.GetArtefact(ctx, c.js, a.result.Parcel, file, mostParcel); err != nil {
+	if err := broker.GetArtefact(ctx, c.js, a.result.Parcel, file, a.result.Octets); err != nil {
+		return err
+	}
+	octets, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
 		return err
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -205,12 +259,12 @@ func (c *Coordinator) open(ctx context.Context, a *arrived) error {
 		return err
 	}
 	defer p.close()
-	if a.attempts, err = p.attempts(); err != nil {
-		return err
-	}
-	batch := a.tracked.batch
+	batch := a.batch
 	if a.vote.copy > 0 {
 		batch = afresh(batch)
+	}
+	if a.attempts, err = p.attempts(mostAttempts(batch, c.Plan.Options.Retries)); err != nil {
+		return err
 	}
 	if err := check(batch, c.Plan.Options.Retries, a.attempts); err != nil {
 		return err
@@ -220,6 +274,9 @@ func (c *Coordinator) open(ctx context.Context, a *arrived) error {
 	}
 	if c.isDone(a.tracked) || c.Plan.Bare { // its digest is all that matters, or there is nothing else
 		return nil
+	}
+	if err := checkOctets(a.attempts, octets); err != nil {
+		return err
 	}
 	ids := make([]string, len(a.attempts))
 	for i, attempt := range a.attempts {
@@ -241,43 +298,41 @@ func (c *Coordinator) scratch() (*os.File, error) {
 	return file, os.Remove(file.Name())
 }
 
-// maxStrikes is how many results of a worker may be wrong before it is quarantined.
+// maxStrikes is how many results of a worker may be wrong in a row before it is quarantined.
 const maxStrikes = 3
 
 // refuse drops a result for a reason, and has its batch carried out again. A worker whose results are wrong again and again is
 // quarantined.
 func (c *Coordinator) refuse(ctx context.Context, a *arrived, why error) error {
-	if a.tracked != nil {
-		c.mu.Lock()
-		if a.vote.copy == 0 && !a.tracked.done {
-			a.tracked.reading = false
-		}
-		again := !a.tracked.done && a.vote.copy == 0 || a.tracked.check && a.vote.copy > 0
-		c.mu.Unlock()
-		if again {
-			if err := c.order(ctx, order{a.vote.copy, a.tracked.batch}); err != nil {
-				return err
-			}
+	c.say("a result of worker %s was refused: %v", a.vote.worker, why)
+	if err := c.repeatOrder(ctx, a); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.strikes[a.vote.worker]++
+	struck := c.strikes[a.vote.worker] >= maxStrikes
+	c.mu.Unlock()
+	if struck {
+		if err := c.quarantine(ctx, a.vote.worker, fmt.Sprintf("%d of its results in a row could not be right; the last one: %v", maxStrikes, why)); err != nil {
+			return err
 		}
 	}
-	if why != nil {
-		c.say("a result of worker %s was refused: %v", a.vote.worker, why)
-		c.mu.Lock()
-		c.strikes[a.vote.worker]++
-		struck := c.strikes[a.vote.worker] == maxStrikes
-		c.mu.Unlock()
-		if struck {
-			if err := c.quarantine(ctx, a.vote.worker, fmt.Sprintf("%d of its results could not be right; the last one: %v", maxStrikes, why)); err != nil {
-				return err
-			}
+	return c.settle(a) // the parcel stays, because it may be that of another result
+}
+
+// repeatOrder has the batch of a result carried out again, if that is still wanted.
+func (c *Coordinator) repeatOrder(ctx context.Context, a *arrived) error {
+	for _, o := range c.wanted(a.tracked) {
+		if o.Copy == a.vote.copy {
+			return c.order(ctx, o)
 		}
 	}
-	return a.message.Ack() // the parcel stays, because it may be that of another result
+	return nil
 }
 
 // dropParcel removes a parcel that is not needed any more. If that fails, the campaign's end removes it.
 func (c *Coordinator) dropParcel(ctx context.Context, a *arrived) {
-	if a.result.Parcel != "" {
+	if a.result.Failed == "" {
 		_ = broker.DeleteArtefact(ctx, c.js, a.result.Parcel)
 	}
 }
@@ -295,6 +350,11 @@ func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 			}
 			continue
 		}
+		if a.vote.copy == 0 && c.stale(a) {
+			a.again = true
+			fresh = append(fresh, a)
+			continue
+		}
 		if a.vote.copy == 0 && !c.isDone(a.tracked) && !slices.ContainsFunc(fresh, func(f *arrived) bool { return f.tracked == a.tracked }) {
 			fresh = append(fresh, a)
 			continue
@@ -303,8 +363,8 @@ func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 			return err
 		}
 	}
-	alone := slices.DeleteFunc(slices.Clone(fresh), func(a *arrived) bool { return !a.tracked.alone })
-	together := slices.DeleteFunc(slices.Clone(fresh), func(a *arrived) bool { return a.tracked.alone })
+	alone := slices.DeleteFunc(slices.Clone(fresh), func(a *arrived) bool { return a.again || !a.tracked.alone })
+	together := slices.DeleteFunc(slices.Clone(fresh), func(a *arrived) bool { return a.again || a.tracked.alone })
 	for _, each := range append(slices.Collect(slices.Chunk(alone, 1)), together) {
 		if len(each) == 0 {
 			continue
@@ -315,7 +375,7 @@ func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 	}
 	for _, a := range fresh {
 		if a.again {
-			if err := a.message.Nak(); err != nil {
+			if err := c.later(a); err != nil {
 				return err
 			}
 			continue
@@ -327,7 +387,7 @@ func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 			continue
 		}
 		c.dropParcel(ctx, a)
-		if err := a.message.Ack(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+		if err := c.settle(a); err != nil {
 			return err
 		}
 	}
@@ -348,14 +408,16 @@ func (c *Coordinator) commit(fresh []*arrived) error {
 	case err != nil:
 		for _, a := range fresh {
 			a.again = true
-			c.change(func() { a.tracked.alone, a.tracked.reading = true, false })
+			c.change(func() { a.tracked.alone = true })
 		}
 		return nil
 	}
 	c.change(func() {
+		c.heard = time.Now()
 		for _, a := range fresh {
-			a.tracked.done, a.tracked.reading = true, false
+			a.tracked.done = true
 			c.left--
+			c.strikes[a.vote.worker] = 0
 			c.show.Done += pendingLoads(a.tracked.batch)
 		}
 	})
@@ -400,6 +462,13 @@ func (c *Coordinator) say(format string, args ...any) {
 	c.Said(fmt.Sprintf(format, args...))
 }
 
+// stale reports whether the batch has changed since a result for it was read, because its loads were retracted.
+func (c *Coordinator) stale(a *arrived) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return a.round != a.tracked.round
+}
+
 // failed notes that a batch cannot be done.
 func (c *Coordinator) failed(a *arrived) error {
 	c.change(func() {
@@ -412,7 +481,7 @@ func (c *Coordinator) failed(a *arrived) error {
 			c.checks--
 		}
 	})
-	return a.message.Ack()
+	return c.settle(a)
 }
 
 func lastToken(subject string) int { return strings.LastIndexByte(subject, '.') + 1 }

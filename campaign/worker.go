@@ -3,11 +3,12 @@ package campaign
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
+	cryptorand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,14 +22,9 @@ import (
 	"wiretime/store"
 )
 
-// A worker has a batch for ackWait; each heartbeat gives it as long again.
 const (
-	ackWait   = 30 * time.Second
-	heartbeat = ackWait / 5
 	// poll is how long a worker waits for a batch before it asks again. The server answers as soon as there is one.
 	poll = 20 * time.Second
-	// fullPause is how long a worker waits before it tries again to send to a full bucket.
-	fullPause = 2 * time.Second
 	// mostTries is how many workers may give a batch up, or die of it, before the coordinator is told that it cannot be done.
 	mostTries = 5
 	// checkTries is how often a worker passes the check of its own work on. Then there is no other worker, and it does the check.
@@ -56,6 +52,8 @@ type WorkerConfig struct {
 	Prepare func(ctx context.Context, p *Plan, inputs Inputs) (Executor, error)
 	// Said is called with what the worker's operator wants to know, never concurrently.
 	Said func(line string)
+
+	terms terms // usual() if it has none
 }
 
 // ErrUnfit is wrapped by errors about a plan that this machine must not carry out: its programs are other ones, or it lacks
@@ -78,6 +76,9 @@ type Worker struct {
 // NewWorker finds a worker's place in JetStream, which a coordinator has made (broker.Setup).
 func NewWorker(ctx context.Context, c WorkerConfig) (*Worker, error) {
 	w := &Worker{WorkerConfig: c}
+	if w.terms == (terms{}) {
+		w.terms = usual()
+	}
 	var err error
 	if w.js, err = jetstream.New(c.Conn); err != nil {
 		return nil, err
@@ -117,6 +118,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	watching.Go(func() { plans.follow(ctx, watcher) })
+	watching.Go(func() {
+		if err := closed(ctx, w.Conn); err != nil {
+			stop(err)
+		}
+	})
 	for {
 		s, ok := plans.next(ctx)
 		if !ok {
@@ -135,19 +141,27 @@ func (w *Worker) Run(ctx context.Context) error {
 			if w.Campaign != "" {
 				return nil
 			}
-		case errors.Is(err, ErrUntrusted), errors.Is(err, ErrUnfit):
+		case errors.Is(err, ErrUntrusted), errors.Is(err, ErrUnfit), errors.Is(err, errQuarantined):
 			if w.Campaign != "" {
 				return err
 			}
 			w.say("campaign %s is left to others: %v", s.Campaign, err)
+		case passes(err): // NATS is away for a while
+			plans.again(s)
+			if !pause(ctx, w.terms.pause) {
+				return context.Cause(ctx)
+			}
 		case err != nil:
 			return fmt.Errorf("work for campaign %s: %w", s.Campaign, err)
 		}
 	}
 }
 
-// errEnded is the cause of a context that ends with its campaign.
-var errEnded = errors.New("the campaign has ended")
+// These are the causes of a context that ends with a campaign.
+var (
+	errEnded       = errors.New("the campaign has ended")
+	errQuarantined = errors.New("its coordinator has quarantined this worker")
+)
 
 // planned are the plans that the bucket holds.
 type planned struct {
@@ -226,6 +240,15 @@ func (p *planned) next(ctx context.Context) (signed, bool) {
 	}
 }
 
+// again puts a plan back among those that wait.
+func (p *planned) again(s signed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting[s.Campaign].ID == s.ID {
+		p.order = append(p.order, s.Campaign)
+	}
+}
+
 func (p *planned) serve(s signed, end context.CancelCauseFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -271,6 +294,11 @@ func (w *Worker) serve(ctx, serving context.Context, s signed) (err error) {
 	defer stop(nil)
 	var running sync.WaitGroup
 	running.Go(func() { sv.tell(ctx) })
+	running.Go(func() {
+		if err := sv.watchQuarantine(ctx); err != nil {
+			stop(err)
+		}
+	})
 	for n := range w.Jobs {
 		running.Go(func() {
 			if err := sv.work(ctx, w.Core+n); err != nil {
@@ -329,12 +357,12 @@ func (s *service) work(ctx context.Context, core int) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, nats.ErrNoResponders):
+		case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrConsumerDeleted):
 			return errEnded
 		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout), errors.Is(err, jetstream.ErrNoMessages):
 			continue // there is nothing to do
 		case err != nil: // NATS is away for a while
-			if !pause(ctx, fullPause) {
+			if !pause(ctx, s.terms.pause) {
 				return nil
 			}
 			continue
@@ -367,6 +395,28 @@ func (s *service) work(ctx context.Context, core int) error {
 		})
 	}
 	return nil
+}
+
+// watchQuarantine fails when the coordinator quarantines this worker. It ends with ctx.
+func (s *service) watchQuarantine(ctx context.Context) error {
+	watcher, err := s.campaigns.Watch(ctx, broker.QuarantineKey(s.plan.Campaign, s.Name), jetstream.IgnoreDeletes())
+	if err != nil {
+		return fmt.Errorf("watch the quarantine: %w", err)
+	}
+	defer func() { _ = watcher.Stop() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case entry, ok := <-watcher.Updates():
+			if !ok {
+				return nil
+			}
+			if entry != nil {
+				return fmt.Errorf("%w: %.500s", errQuarantined, entry.Value())
+			}
+		}
+	}
 }
 
 // next waits for a batch. The error wraps context.DeadlineExceeded if there is none for some time.
@@ -419,15 +469,15 @@ func (s *service) carryOut(ctx context.Context, core int, m jetstream.Msg) (*car
 		return nil, err
 	}
 	if o.Copy > 0 && own && meta.NumDelivered <= checkTries {
-		_ = m.NakWithDelay(fullPause) // another worker should check this one's work
+		_ = m.NakWithDelay(s.terms.pause) // another worker should check this one's work
 		return nil, nil
 	}
 	c := &carriedOut{service: s, message: m, order: o}
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = sync.OnceFunc(stop)
-	go beat(beating, m)
+	go beat(beating, s.terms.ack, m)
 	if c.dir, err = os.MkdirTemp(s.dir, "batch-"); err != nil {
-		c.giveBack(fullPause)
+		c.giveBack(s.terms.pause)
 		return nil, err
 	}
 	if tries := mostTries + o.Copy*checkTries; meta.NumDelivered > uint64(tries) {
@@ -442,7 +492,7 @@ func (s *service) carryOut(ctx context.Context, core int, m jetstream.Msg) (*car
 		c.giveBack(0)
 		return nil, context.Cause(ctx)
 	case err != nil:
-		c.giveBack(fullPause)
+		c.giveBack(s.terms.pause)
 		return nil, fmt.Errorf("carry out batch %s of campaign %s: %w", o.name(), s.plan.Campaign, err)
 	}
 	return c, nil
@@ -455,8 +505,8 @@ func (s *service) count(change func()) {
 }
 
 // beat extends the lease of a batch until ctx ends.
-func beat(ctx context.Context, m jetstream.Msg) {
-	ticks := time.NewTicker(heartbeat)
+func beat(ctx context.Context, term time.Duration, m jetstream.Msg) {
+	ticks := time.NewTicker(heartbeat(term))
 	defer ticks.Stop()
 	for {
 		select {
@@ -485,19 +535,17 @@ func (c *carriedOut) send(ctx context.Context) error {
 	defer c.abandon()
 	r := result{ID: c.plan.ID, Failed: c.failed}
 	if c.failed == "" {
-		parcel, err := c.pack()
+		parcel, err := c.pack(&r)
 		if err != nil {
-			_ = c.message.NakWithDelay(fullPause)
+			_ = c.message.NakWithDelay(c.terms.pause)
 			return fmt.Errorf("send batch %s: %w", c.order.name(), err)
 		}
-		err = persist(ctx, func() error {
-			if _, err := parcel.Seek(0, io.SeekStart); err != nil {
-				return err
-			}
-			r.Parcel, err = broker.PutArtefact(ctx, c.js, parcel)
-			return err
-		})
-		if err = errors.Join(err, parcel.Close()); err != nil {
+		r.Parcel, err = c.put(ctx, parcel, r.Octets)
+		err = errors.Join(err, parcel.Close())
+		if errors.Is(err, errTooLarge) {
+			r, err = result{ID: c.plan.ID, Failed: err.Error()}, nil
+		}
+		if err != nil {
 			_ = c.message.Nak()
 			return fmt.Errorf("send batch %s: %w", c.order.name(), err)
 		}
@@ -506,8 +554,8 @@ func (c *carriedOut) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	subject, id := broker.ResultSubject(c.plan.Campaign, c.Name, c.order.name()), rand.Text() // another worker must not guess the ID and use it first
-	if err := persist(ctx, func() error {
+	subject, id := broker.ResultSubject(c.plan.Campaign, c.Name, c.order.name()), cryptorand.Text() // another worker must not guess the ID and use it first
+	if err := persist(ctx, c.terms.pause, func() error {
 		_, err := c.js.Publish(ctx, subject, text, jetstream.WithMsgID(id))
 		return err
 	}); err != nil {
@@ -518,14 +566,47 @@ func (c *carriedOut) send(ctx context.Context) error {
 	return c.message.DoubleAck(ctx)
 }
 
+// errTooLarge says that an object store has less room than a parcel needs.
+var errTooLarge = errors.New("what the batch has left is too large for the campaign's object store")
+
+// put puts a parcel into the object store once there is room for it.
+func (c *carriedOut) put(ctx context.Context, parcel *os.File, octets int64) (name string, err error) {
+	need := broker.OctetsInRoom(octets)
+	err = persist(ctx, c.terms.pause, func() error {
+		left, all, err := broker.ArtefactRoom(ctx, c.js)
+		switch {
+		case err != nil:
+			return err
+		case all >= 0 && need > all:
+			return fmt.Errorf("%w: it needs %d octets, and there are %d in all; run the campaign with a larger --room", errTooLarge, need, all)
+		case all >= 0 && need > left:
+			return errNoRoom
+		}
+		if _, err := parcel.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		name, err = broker.PutArtefact(ctx, c.js, parcel)
+		if broker.IsFull(err) {
+			// Others were faster, and what this upload has left takes room until the coordinator sweeps it away. Who all try
+			// again at the same time never come to an end.
+			pause(ctx, rand.N(c.terms.upload))
+		}
+		return err
+	})
+	return name, err
+}
+
+// errNoRoom says that a parcel has to wait.
+var errNoRoom = errors.New("the object store is full")
+
 // persist does what may fail because NATS is away or a bucket is full, until it is done or ctx ends.
-func persist(ctx context.Context, do func() error) error {
+func persist(ctx context.Context, between time.Duration, do func() error) error {
 	for {
 		err := do()
 		if err == nil || ctx.Err() != nil || !passes(err) {
 			return err
 		}
-		if !pause(ctx, fullPause) {
+		if !pause(ctx, between) {
 			return context.Cause(ctx)
 		}
 	}
@@ -533,12 +614,12 @@ func persist(ctx context.Context, do func() error) error {
 
 // passes reports whether an error may pass: NATS is away, busy or full.
 func passes(err error) bool {
-	return broker.IsFull(err) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
+	return errors.Is(err, errNoRoom) || broker.IsFull(err) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, jetstream.ErrNoStreamResponse) ||
 		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrConnectionReconnecting) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, nats.ErrReconnectBufExceeded)
 }
 
-// pack packs what a batch has left into a file, which is deleted when it is closed.
-func (c *carriedOut) pack() (*os.File, error) {
+// pack packs what a batch has left into a file, and describes it in the result. The file is deleted when it is closed.
+func (c *carriedOut) pack(r *result) (*os.File, error) {
 	file, err := os.CreateTemp(c.service.dir, "parcel-")
 	if err != nil {
 		return nil, err
@@ -549,7 +630,10 @@ func (c *carriedOut) pack() (*os.File, error) {
 		ids[i] = record.ID()
 	}
 	bare := c.plan.Bare || c.order.Copy > 0
-	if err := pack(file, attemptsOf(c.records), ids, c.dir, bare); err != nil {
+	if err = pack(file, attemptsOf(c.records), ids, c.dir, bare); err == nil {
+		r.Octets, err = file.Seek(0, io.SeekCurrent)
+	}
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil

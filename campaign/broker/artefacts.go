@@ -87,6 +87,31 @@ func putArtefact(ctx context.Context, js jetstream.JetStream, content io.Reader)
 	return info.Name, err
 }
 
+// ArtefactRoom returns how many octets ArtefactBucket can take at this moment, and how many it has in all; -1 stands for as
+// many as the server has.
+func ArtefactRoom(ctx context.Context, js jetstream.JetStream) (left, all int64, err error) {
+	stream, err := js.Stream(ctx, "OBJ_"+ArtefactBucket)
+	if err != nil {
+		return 0, 0, fmt.Errorf("ask for the room in the object store: %w", err)
+	}
+	info := stream.CachedInfo()
+	if info.Config.MaxBytes < 0 {
+		return -1, -1, nil
+	}
+	return max(0, info.Config.MaxBytes-int64(info.State.Bytes)), info.Config.MaxBytes, nil
+}
+
+// OctetsInRoom returns how much room an artefact of so many octets takes, at most: its chunks have subjects, and it has a
+// description.
+func OctetsInRoom(octets int64) int64 {
+	return octets + (octets/chunkOctets+1)*chunkRoom + descriptionRoom
+}
+
+const (
+	chunkRoom       = 256
+	descriptionRoom = 4 << 10
+)
+
 // stored waits until the server has stored a message.
 func stored(ctx context.Context, future jetstream.PubAckFuture) error {
 	select {

@@ -45,6 +45,7 @@ func WorkerRights(worker string) jwt.Permissions {
 		ResultSubject("*", worker, "*"),
 		api + "STREAM.INFO.KV_" + WorkerBucket,
 		"$KV." + WorkerBucket + "." + StateKey("*", worker),
+		api + "STREAM.INFO.OBJ_" + ArtefactBucket,
 		"$O." + ArtefactBucket + ".C.*",
 		"$O." + ArtefactBucket + ".M.*",
 	}
