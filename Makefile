@@ -10,6 +10,7 @@
 #             STUDY=NAME does so for one of them, STUDY=-list lists them. It can be interrupted, and goes on
 # make ui-pictures takes the pictures of docs/ui.md
 # make image  builds the container image of a worker from what is committed, with podman or docker
+# make campaign-simulation simulates campaigns of up to 1,000 workers and 1,000,000 loads, and writes docs/campaign-simulation.md
 
 export CGO_ENABLED = 0
 # Tools and fetched files stay in here; deleting it is harmless.
@@ -30,7 +31,7 @@ SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 REVISION := $(shell printf '%-13s' "$$(git describe --always --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
-.PHONY: image lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies ui-pictures compare-false-positives advice $(SETUP)
+.PHONY: image lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies ui-pictures compare-false-positives campaign-simulation advice $(SETUP)
 
 run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
@@ -116,6 +117,13 @@ readme-table: $(SETUP)
 # How often compare calls identical cells different, for docs/compare.md.
 compare-false-positives:
 	scripts/compare-false-positives
+
+# What campaigns cost their coordinator, for docs/campaign-simulation.md.
+SIMULATE := $(CACHE)/bin/simulate
+
+campaign-simulation:
+	@$(BUILD) -o $(SIMULATE) ./cmd/simulate
+	@$(SIMULATE)
 
 # The example in docs/advise.md.
 advice: $(SETUP)

@@ -49,17 +49,24 @@ func afresh(b runner.Batch) runner.Batch {
 // mostCopies is how often a batch is carried out to find out who is right.
 const mostCopies = 5
 
-// compare compares what a worker sent for a batch that is done with what the store has of it. If they differ, others carry the
-// batch out as well, until two workers agree; those who left something else are quarantined.
+// compare compares what a worker sent for a batch that is done with what the store has of it.
 func (c *Coordinator) compare(ctx context.Context, a *arrived) error {
-	t := a.tracked
-	if c.comparable(t) {
-		stored, by, err := c.stored(t.batch)
+	if c.comparable(a.tracked) {
+		var err error
+		if a.digest, err = digest(a.attempts); err != nil { // only now, because few results are compared
+			return err
+		}
+		stored, by, err := c.stored(a.tracked.batch)
 		if err != nil {
 			return err
 		}
-		if err := c.decide(ctx, a, stored, by); err != nil {
-			return err
+		c.mu.Lock()
+		news := a.tracked.check || a.digest != stored
+		c.mu.Unlock()
+		if news {
+			if err := c.vote(ctx, a.tracked, a.vote.worker, a.digest, stored, by); err != nil {
+				return err
+			}
 		}
 	}
 	c.dropParcel(ctx, a)
@@ -72,67 +79,69 @@ func (c *Coordinator) comparable(t *tracked) bool {
 	return t.done && t.failed == "" && (t.check || c.repeatable(t.batch))
 }
 
-func (c *Coordinator) decide(ctx context.Context, a *arrived, stored, by string) error {
-	t := a.tracked
-	c.mu.Lock()
-	doubted := len(t.votes) > 0
-	c.mu.Unlock()
-	if a.digest == stored && doubted && a.vote.worker == by {
-		return c.another(ctx, a, by) // that a worker agrees with itself proves nothing against others
-	}
-	if a.digest == stored {
-		var liars []string
-		c.change(func() {
-			for v, digest := range t.votes {
-				if digest != stored {
-					liars = append(liars, v.worker)
-				}
-			}
-			if t.check && (a.vote.copy > 0 || len(liars) > 0) {
-				t.check, t.votes = false, nil
-				c.checks--
-				c.show.Checked++
-			}
-		})
-		for _, worker := range liars {
-			if err := c.quarantine(ctx, worker, fmt.Sprintf("it left something else of the batch of load %d than two other workers", t.batch.Loads[0].Index)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	agrees := false
+// vote notes what a worker has left of a batch, and weighs that.
+func (c *Coordinator) vote(ctx context.Context, t *tracked, worker, digest, stored, by string) error {
 	c.change(func() {
-		for v, digest := range t.votes {
-			agrees = agrees || digest == a.digest && v.worker != a.vote.worker
-		}
-		if t.votes == nil {
-			t.votes = map[vote]string{}
-		}
-		t.votes[a.vote] = a.digest
 		if !t.check {
 			t.check = true
 			c.checks++
 		}
+		if t.votes == nil {
+			t.votes = map[string]string{}
+		}
+		t.votes[worker] = digest
 	})
-	if agrees {
-		if err := c.quarantine(ctx, by, fmt.Sprintf("it left something else of the batch of load %d than two other workers", t.batch.Loads[0].Index)); err != nil {
+	return c.weigh(ctx, t, stored, by)
+}
+
+// weigh decides who is right about a batch that is in the store: what two workers agree about. Those who left something else are
+// quarantined. While nobody agrees, the batch is carried out by one more. That a worker agrees with itself proves something
+// only as long as nobody disagrees.
+func (c *Coordinator) weigh(ctx context.Context, t *tracked, stored, by string) error {
+	var liars []string
+	others, disputed, copies := map[string]int{}, false, 0
+	c.change(func() {
+		for worker, digest := range t.votes {
+			if worker != by {
+				others[digest]++
+			}
+			disputed = disputed || digest != stored
+		}
+		if others[stored] > 0 || !disputed {
+			for worker, digest := range t.votes {
+				if digest != stored {
+					liars = append(liars, worker)
+				}
+			}
+			t.check, t.votes, disputed = false, nil, false
+			c.checks--
+			c.show.Checked++
+			return
+		}
+		for _, n := range others {
+			if n > 1 {
+				liars, disputed = []string{by}, false
+			}
+		}
+		if disputed {
+			t.copies = max(t.copies, 1) + 1
+			copies = t.copies
+		}
+	})
+	first := t.batch.Loads[0].Index
+	for _, worker := range liars {
+		if err := c.quarantine(ctx, worker, fmt.Sprintf("it left something else of the batch of load %d than two other workers", first)); err != nil {
 			return err
 		}
 	}
-	return c.another(ctx, a, by)
-}
-
-// another has a batch carried out once more, because nobody knows who is right.
-func (c *Coordinator) another(ctx context.Context, a *arrived, by string) error {
-	t := a.tracked
-	c.change(func() { t.copies++ })
-	first := t.batch.Loads[0].Index
-	if t.copies > mostCopies {
-		return fmt.Errorf("check the batch of load %d: workers %s and %s disagree about it, and no third one could decide: start one more worker; if that does not help, this version of wiretime cannot be trusted with the batch", first, by, a.vote.worker)
+	switch {
+	case !disputed:
+		return nil
+	case copies > mostCopies:
+		return fmt.Errorf("check the batch of load %d: it comes out differently each time: this version of wiretime, or the machines, cannot be trusted with it", first)
 	}
-	c.say("the batch of load %d came out differently by different workers, the last of which are %s and %s; it is carried out once more", first, by, a.vote.worker)
-	return c.order(ctx, order{t.copies, afresh(t.batch)})
+	c.say("the batch of load %d came out differently by different workers; a third one decides, so start one more if there are only two", first)
+	return c.order(ctx, order{copies, afresh(t.batch)})
 }
 
 // stored returns the digest of what the store has of a batch, and the worker that made it.
@@ -183,6 +192,14 @@ func (c *Coordinator) quarantine(ctx context.Context, worker, why string) error 
 		again = slices.Contains(c.show.Quarantined, worker)
 		if !again {
 			c.show.Quarantined = append(c.show.Quarantined, worker)
+			for _, t := range c.batches {
+				if _, voted := t.votes[worker]; !voted {
+					continue
+				}
+				if delete(t.votes, worker); len(t.votes) == 0 {
+					t.copies = 1 // there is no dispute any more: the audit has it checked as at first
+				}
+			}
 		}
 	})
 	if again {
@@ -247,20 +264,26 @@ func (c *Coordinator) retract(worker, why string) (repeated []runner.Batch, err 
 	if err := c.Store.Retract(c.Run.ID, made, "worker "+worker+": "+why); err != nil {
 		return nil, err
 	}
-	pending := map[int]bool{}
-	if err := c.Store.EachPlanned(c.Run.ID, func(p store.Planned) error { pending[p.Index] = !p.Done; return nil }); err != nil {
+	pending := map[int]int{} // the attempts that are left of them
+	if err := c.Store.EachPlanned(c.Run.ID, func(p store.Planned) error {
+		if !p.Done {
+			pending[p.Index] = p.Attempts
+		}
+		return nil
+	}); err != nil {
 		return nil, err
 	}
 	c.change(func() {
 		for _, t := range c.batches {
-			if !t.done || t.failed != "" || !slices.ContainsFunc(t.batch.Loads, func(l runner.BatchLoad) bool { return pending[l.Index] }) {
+			if !t.done || t.failed != "" || !slices.ContainsFunc(t.batch.Loads, func(l runner.BatchLoad) bool { _, is := pending[l.Index]; return is }) {
 				continue
 			}
 			t.done, t.batch.Loads = false, slices.Clone(t.batch.Loads)
 			t.round++
 			c.left++
 			for i, l := range t.batch.Loads {
-				t.batch.Loads[i].Done = !pending[l.Index]
+				attempts, again := pending[l.Index]
+				t.batch.Loads[i].Done, t.batch.Loads[i].Attempts = !again, attempts
 			}
 			c.show.Done -= pendingLoads(t.batch)
 			repeated = append(repeated, t.batch)

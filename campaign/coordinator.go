@@ -95,12 +95,12 @@ type tracked struct {
 	batch   runner.Batch // its loads are never changed in place
 	round   int          // how often its loads were retracted
 	done    bool
-	reading bool            // a result is on its way into the store
-	alone   bool            // it is kept in a transaction of its own
-	failed  string          // why it cannot be done
-	votes   map[vote]string // the digests of those who carried it out, for a batch that is checked
-	check   bool            // it is to be carried out twice, and that is not decided
-	copies  int             // highest copy that was asked for
+	reading bool              // a result is on its way into the store
+	alone   bool              // it is kept in a transaction of its own
+	failed  string            // why it cannot be done
+	votes   map[string]string // the digests of what other workers left, by their names, for a batch that is checked
+	check   bool              // it is to be carried out twice, and that is not decided
+	copies  int               // highest copy that was asked for
 }
 
 // vote is one carrying out of a batch.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -45,7 +46,8 @@ func (c *Coordinator) take(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the results of campaign %s: %w", c.Campaign, err)
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(2*mostAtOnce), jetstream.PullExpiry(poll))
+	// Few results wait unread, because nobody extends the leases of these.
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(2*readers), jetstream.PullExpiry(poll))
 	if err != nil {
 		return fmt.Errorf("take the results of campaign %s: %w", c.Campaign, err)
 	}
@@ -75,10 +77,13 @@ func (c *Coordinator) take(ctx context.Context) error {
 			}
 		}
 	})
+	var beating sync.WaitGroup
+	defer beating.Wait()
 	reading, readCtx := errgroup.WithContext(ctx)
 	for range readers {
 		reading.Go(func() error {
 			for m := range next {
+				beating.Go(func() { beat(ctx, c.terms.ack, m) }) // what is read and waits for the store is not delivered again
 				a, err := c.read(readCtx, m)
 				if err != nil {
 					return err
@@ -123,12 +128,8 @@ func (c *Coordinator) read(ctx context.Context, m jetstream.Msg) (*arrived, erro
 		c.say("a message to %.200q was dropped: it is no result of this campaign", m.Subject())
 		return nil, c.settle(a)
 	}
-	c.mu.Lock()
-	quarantined := slices.Contains(c.show.Quarantined, a.vote.worker)
-	c.mu.Unlock()
-	if quarantined { // the audit has its batch carried out again
-		c.dropParcel(ctx, a)
-		return nil, c.settle(a)
+	if c.excluded(a) {
+		return nil, c.exclude(ctx, a)
 	}
 	if a.result.Failed != "" {
 		return a, nil
@@ -157,6 +158,19 @@ func (c *Coordinator) read(ctx context.Context, m jetstream.Msg) (*arrived, erro
 		return nil, c.later(a)
 	}
 	return nil, err
+}
+
+// excluded reports whether the worker of a result is quarantined.
+func (c *Coordinator) excluded(a *arrived) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.show.Quarantined, a.vote.worker)
+}
+
+// exclude drops a result of a quarantined worker. The audit has its batch carried out again.
+func (c *Coordinator) exclude(ctx context.Context, a *arrived) error {
+	c.dropParcel(ctx, a)
+	return c.settle(a)
 }
 
 // recognise reads the message of a result. It reports false if that cannot be one of this campaign.
@@ -269,9 +283,6 @@ func (c *Coordinator) open(ctx context.Context, a *arrived) error {
 	if err := check(batch, c.Plan.Options.Retries, a.attempts); err != nil {
 		return err
 	}
-	if a.digest, err = digest(a.attempts); err != nil {
-		return err
-	}
 	if c.isDone(a.tracked) || c.Plan.Bare { // its digest is all that matters, or there is nothing else
 		return nil
 	}
@@ -341,6 +352,12 @@ func (c *Coordinator) dropParcel(ctx context.Context, a *arrived) {
 func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 	var fresh []*arrived
 	for _, a := range some {
+		if c.excluded(a) {
+			if err := c.exclude(ctx, a); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := c.describe(a.vote.worker); err != nil {
 			return err
 		}
@@ -350,12 +367,7 @@ func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 			}
 			continue
 		}
-		if a.vote.copy == 0 && c.stale(a) {
-			a.again = true
-			fresh = append(fresh, a)
-			continue
-		}
-		if a.vote.copy == 0 && !c.isDone(a.tracked) && !slices.ContainsFunc(fresh, func(f *arrived) bool { return f.tracked == a.tracked }) {
+		if a.vote.copy == 0 && !c.isDone(a.tracked) {
 			fresh = append(fresh, a)
 			continue
 		}
@@ -363,8 +375,12 @@ func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 			return err
 		}
 	}
-	alone := slices.DeleteFunc(slices.Clone(fresh), func(a *arrived) bool { return a.again || !a.tracked.alone })
-	together := slices.DeleteFunc(slices.Clone(fresh), func(a *arrived) bool { return a.again || a.tracked.alone })
+	fresh, err := c.sift(ctx, fresh)
+	if err != nil {
+		return err
+	}
+	alone := slices.DeleteFunc(slices.Clone(fresh), func(a *arrived) bool { return !a.tracked.alone })
+	together := slices.DeleteFunc(slices.Clone(fresh), func(a *arrived) bool { return a.tracked.alone })
 	for _, each := range append(slices.Collect(slices.Chunk(alone, 1)), together) {
 		if len(each) == 0 {
 			continue
@@ -390,9 +406,46 @@ func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 		if err := c.settle(a); err != nil {
 			return err
 		}
+		if err := c.weighKept(ctx, a.tracked); err != nil {
+			return err
+		}
 	}
 	c.report()
 	return nil
+}
+
+// sift returns the results that can be kept still: since they were read, their worker may have been quarantined, or loads of
+// their batch retracted.
+func (c *Coordinator) sift(ctx context.Context, some []*arrived) (fresh []*arrived, err error) {
+	for _, a := range some {
+		switch {
+		case c.excluded(a):
+			err = c.exclude(ctx, a)
+		case c.stale(a):
+			err = c.later(a)
+		default:
+			fresh = append(fresh, a)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return fresh, nil
+}
+
+// weighKept weighs the votes about a batch that was kept once more, because a liar's loads were taken back.
+func (c *Coordinator) weighKept(ctx context.Context, t *tracked) error {
+	c.mu.Lock()
+	voted := t.done && t.check && len(t.votes) > 0
+	c.mu.Unlock()
+	if !voted {
+		return nil
+	}
+	stored, by, err := c.stored(t.batch)
+	if err != nil {
+		return err
+	}
+	return c.weigh(ctx, t, stored, by)
 }
 
 // commit keeps fresh results. If they cannot be kept together, they come again and are kept alone, and one that the store

@@ -23,8 +23,12 @@ import (
 )
 
 const (
-	// poll is how long a worker waits for a batch before it asks again. The server answers as soon as there is one.
+	// poll is how long the coordinator waits for a result before it asks again. The server answers as soon as there is one.
 	poll = 20 * time.Second
+	// idle is how long a worker waits for a batch before it asks again, and idleBeat how often the server tells it that it may go on
+	// waiting. For each of both the server looks through all that wait, so a thousand idle workers cost it a million looks in idleBeat.
+	idle     = 2 * time.Minute
+	idleBeat = 15 * time.Second
 	// mostTries is how many workers may give a batch up, or die of it, before the coordinator is told that it cannot be done.
 	mostTries = 5
 	// checkTries is how often a worker passes the check of its own work on. Then there is no other worker, and it does the check.
@@ -137,10 +141,10 @@ func (w *Worker) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, errEnded), errors.Is(err, ErrServed):
-			w.say("campaign %s has ended", s.Campaign)
 			if w.Campaign != "" {
 				return nil
 			}
+			w.say("campaign %s has ended", s.Campaign)
 		case errors.Is(err, ErrUntrusted), errors.Is(err, ErrUnfit), errors.Is(err, errQuarantined):
 			if w.Campaign != "" {
 				return err
@@ -421,9 +425,9 @@ func (s *service) watchQuarantine(ctx context.Context) error {
 
 // next waits for a batch. The error wraps context.DeadlineExceeded if there is none for some time.
 func (s *service) next(ctx context.Context) (jetstream.Msg, error) {
-	limited, cancel := context.WithTimeout(ctx, poll)
+	limited, cancel := context.WithTimeout(ctx, idle)
 	defer cancel()
-	return s.consumer.Next(jetstream.FetchContext(limited))
+	return s.consumer.Next(jetstream.FetchContext(limited), jetstream.FetchHeartbeat(idleBeat))
 }
 
 // pause waits; false when ctx ends.
@@ -468,8 +472,8 @@ func (s *service) carryOut(ctx context.Context, core int, m jetstream.Msg) (*car
 	if err != nil {
 		return nil, err
 	}
-	if o.Copy > 0 && own && meta.NumDelivered <= checkTries {
-		_ = m.NakWithDelay(s.terms.pause) // another worker should check this one's work
+	if o.Copy > 0 && own && (o.Copy > 1 || meta.NumDelivered <= checkTries) {
+		_ = m.NakWithDelay(s.terms.pause) // another worker should check this one's work, and must if two disagree
 		return nil, nil
 	}
 	c := &carriedOut{service: s, message: m, order: o}
@@ -480,7 +484,7 @@ func (s *service) carryOut(ctx context.Context, core int, m jetstream.Msg) (*car
 		c.giveBack(s.terms.pause)
 		return nil, err
 	}
-	if tries := mostTries + o.Copy*checkTries; meta.NumDelivered > uint64(tries) {
+	if o.Copy <= 1 && meta.NumDelivered > uint64(mostTries+o.Copy*checkTries) {
 		c.failed = fmt.Sprintf("%d workers gave it up or died of it", meta.NumDelivered-1)
 		return c, nil
 	}
@@ -504,7 +508,7 @@ func (s *service) count(change func()) {
 	change()
 }
 
-// beat extends the lease of a batch until ctx ends.
+// beat extends the lease of a message until that is acknowledged or ctx ends.
 func beat(ctx context.Context, term time.Duration, m jetstream.Msg) {
 	ticks := time.NewTicker(heartbeat(term))
 	defer ticks.Stop()
@@ -513,7 +517,10 @@ func beat(ctx context.Context, term time.Duration, m jetstream.Msg) {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
-			_ = m.InProgress() // while NATS is away, the lease may run out: then somebody else does the batch as well
+			// While NATS is away, the lease may run out: then somebody else does the batch as well.
+			if errors.Is(m.InProgress(), jetstream.ErrMsgAlreadyAckd) {
+				return
+			}
 		}
 	}
 }

@@ -31,9 +31,9 @@ const (
 	programSite   = "site " // and its reference
 )
 
-// Programs describes what loads on the virtual clock follow from besides the study: this program and the kernel by
-// their SHA-256, browsers and other people's servers by their versions, and sites by the SHA-256 of their
-// descriptions, which names that of each body.
+// Programs describes what loads on the virtual clock follow from besides the study: this program, the kernel and browsers by
+// their SHA-256, other people's servers by their versions, and sites by the SHA-256 of their descriptions, which names that
+// of each body.
 func Programs(ctx context.Context, b Browsers, servers []string, k kernel.Kernel, sites map[string]*site.Site) (map[string]string, error) {
 	all := map[string]string{}
 	for name, file := range map[string]string{ProgramOwn: "/proc/self/exe", programKernel: k.Path} {
@@ -53,7 +53,11 @@ func Programs(ctx context.Context, b Browsers, servers []string, k kernel.Kernel
 		if err != nil {
 			return nil, err
 		}
-		all[loader] = version
+		sum, err := SumFile(binary) // distributions build the same version differently
+		if err != nil {
+			return nil, fmt.Errorf("find the checksum of program %s: %w", loader, err)
+		}
+		all[loader] = version + ", SHA-256 " + sum
 	}
 	for _, name := range servers {
 		version, err := serverVersion(ctx, name)

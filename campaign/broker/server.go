@@ -193,6 +193,8 @@ func (s *Server) run(ctx context.Context, host string, port int) error {
 		JetStreamMaxStore:  s.config.Octets,
 		StoreDir:           filepath.Join(s.config.Dir, storeFolder),
 		SyncInterval:       10 * time.Second,
+		// Each worker has consumers on the stream of plans, of which 1,000 would be allowed.
+		JetStreamLimits: server.JSLimitOpts{DefaultMaxConsumers: -1},
 	}
 	if s.nats, err = server.NewServer(options); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 	"github.com/spf13/cobra"
 
@@ -157,6 +159,17 @@ func runCampaign(o campaignOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, runner.CloseSites(sites)) }()
+	name := cmp.Or(o.name, campaignName(s.Name))
+	if err := broker.CheckName(name); err != nil {
+		return input(fmt.Errorf("run a campaign: %w; choose one with --name", err))
+	}
+	var conn *nats.Conn
+	if o.access.URL != "" {
+		if conn, err = o.access.Connect(ctx, "wiretime coordinator of "+name); err != nil {
+			return err
+		}
+		defer conn.Close()
+	}
 	st, err := store.Open(o.run.store, store.Create)
 	if err != nil {
 		return err
@@ -175,14 +188,11 @@ func runCampaign(o campaignOptions) (err error) {
 		return err
 	}
 	c := campaign.Config{
-		Campaign: o.name, Store: st, Keep: keep, Checks: o.checks / 100, Octets: o.room * 1e6,
+		Conn: conn, Campaign: name, Store: st, Keep: keep, Checks: o.checks / 100, Octets: o.room * 1e6,
 		Plan: campaign.Plan{Study: s.Name, Seed: s.Seed, Options: s.Options, Servers: runner.Templates(s), Programs: programs, Bare: keep == study.KeepNone},
 	}
 	if o.listen != "" || o.access.URL != "" { // workers of this machine have these programs
 		c.Program, c.Kernel = "/proc/self/exe", w.kernel
-	}
-	if c.Campaign == "" {
-		c.Campaign = campaignName(s.Name)
 	}
 	if c.Batches, c.Cells, err = runner.Divide(runner.Config{Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Browsers: w.browsers,
 		Servers: runner.Templates(s), Kernel: w.kernel, Programs: programs}); err != nil {
@@ -247,14 +257,10 @@ func conduct(ctx context.Context, o campaignOptions, c campaign.Config) (err err
 	shown := newCampaignProgress(stderr)
 	defer shown.end()
 	c.Report, c.Said = shown.report, func(line string) { fmt.Fprintln(stderr, line) }
-	if o.access.URL != "" {
+	if c.Conn != nil {
 		if c.Key, err = userKey(); err != nil {
 			return err
 		}
-		if c.Conn, err = o.access.Connect(ctx, "wiretime coordinator of "+c.Campaign); err != nil {
-			return err
-		}
-		defer c.Conn.Close()
 		if err := sayTrust(c.Key); err != nil {
 			return err
 		}
@@ -295,7 +301,7 @@ func conductWith(ctx context.Context, c campaign.Config, server *broker.Server, 
 	defer c.Conn.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	crew := &crew{server: server, dir: filepath.Join(c.Store.Dir(), natsFolder), size: workers, jobs: max(1, runtime.NumCPU()/max(1, workers)), said: c.Said}
+	crew := &crew{server: server, campaign: c.Campaign, dir: filepath.Join(c.Store.Dir(), natsFolder), size: workers, jobs: max(1, runtime.NumCPU()/max(1, workers)), said: c.Said}
 	if err := crew.start(ctx, stop); err != nil {
 		return err
 	}

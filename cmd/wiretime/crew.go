@@ -23,11 +23,12 @@ import (
 // crew is the workers that a campaign starts on this machine. Each is a program of its own, which a bug of a load cannot take
 // the campaign down with.
 type crew struct {
-	server *broker.Server
-	dir    string // in which each has a folder
-	size   int
-	jobs   int // of each, at once
-	said   func(line string)
+	server   *broker.Server
+	campaign string
+	dir      string // in which each has a folder
+	size     int
+	jobs     int // of each, at once
+	said     func(line string)
 
 	running sync.WaitGroup
 }
@@ -51,7 +52,7 @@ func (c *crew) start(ctx context.Context, fail context.CancelCauseFunc) error {
 		if err := i.Write(file); err != nil {
 			return err
 		}
-		args := []string{"worker", "--join", file, "--folder", dir, "--jobs", strconv.Itoa(c.jobs), "--core", strconv.Itoa(n * c.jobs), "--allow-commands"}
+		args := []string{"worker", "--join", file, "--folder", dir, "--campaign", c.campaign, "--jobs", strconv.Itoa(c.jobs), "--core", strconv.Itoa(n * c.jobs), "--allow-commands"}
 		c.running.Go(func() {
 			if err := c.keepUp(ctx, name, args); err != nil {
 				fail(err)
@@ -64,13 +65,16 @@ func (c *crew) start(ctx context.Context, fail context.CancelCauseFunc) error {
 // wait waits until all workers have ended, which they do when start's context has.
 func (c *crew) wait() { c.running.Wait() }
 
-// keepUp runs a worker until ctx ends, and starts it again if something kills it.
+// keepUp runs a worker until ctx or the campaign ends, and starts it again if something kills it.
 func (c *crew) keepUp(ctx context.Context, name string, args []string) error {
 	for failures := 0; ctx.Err() == nil; {
 		killed, err := c.once(ctx, name, args)
 		if killed != "" {
 			c.said(fmt.Sprintf("worker %s was ended by %s; it is started again", name, killed))
 			continue
+		}
+		if err == nil {
+			return nil
 		}
 		if failures++; failures == mostFailures && ctx.Err() == nil {
 			return fmt.Errorf("worker %s failed %d times; the last time: %w", name, failures, err)
@@ -79,7 +83,7 @@ func (c *crew) keepUp(ctx context.Context, name string, args []string) error {
 	return nil
 }
 
-// once runs a worker until it ends, and returns the signal that has killed it or why else it ended.
+// once runs a worker until it ends, and returns the signal that has killed it or why else it ended before the campaign.
 func (c *crew) once(ctx context.Context, name string, args []string) (killed string, failed error) {
 	var said lastLine
 	command := exec.CommandContext(ctx, "/proc/self/exe", args...)
@@ -89,7 +93,7 @@ func (c *crew) once(ctx context.Context, name string, args []string) (killed str
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C reaches it once, by Cancel
 	err := process.Run(command)
 	if err == nil {
-		return "", errors.New("it ended by itself")
+		return "", nil
 	}
 	if exited, is := errors.AsType[*exec.ExitError](err); is {
 		if status, ok := exited.Sys().(syscall.WaitStatus); ok && status.Signaled() {
