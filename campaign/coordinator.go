@@ -34,9 +34,9 @@ type Config struct {
 	Cells    []study.Cell      // of the run
 	Sites    map[string]string // folders of the plan's sites that are not built in, by name
 	Program  string            // the file of this program, for workers that have another one; empty: they cannot fetch it
-	Kernel   kernel.Kernel
-	Key      nkeys.KeyPair // that signs the plan
-	Until    time.Time     // to which the plan holds
+	Kernel   kernel.Kernel     // of the virtual clock; the zero value if no load is on it
+	Key      nkeys.KeyPair     // that signs the plan
+	Until    time.Time         // to which the plan holds
 	// Octets is how much room all artefacts together may take that are not in the store yet.
 	Octets int64
 	// Checks is the share of batches that are carried out twice, 0 to 1, and compared.
@@ -83,10 +83,11 @@ type Coordinator struct {
 	changed     chan struct{}
 	pace        pace
 	show        Progress
-	known       map[string]bool // workers that the store describes
-	strikes     map[string]int  // results of a worker that could not be right
-	unpublished error           // why a batch is not in the stream of work
-	heard       time.Time       // when a result was kept last
+	described   map[string]string // how the store describes workers
+	absent      map[string]bool   // places at which nobody works, of which the user knows
+	strikes     map[string]int    // results of a worker that could not be right
+	unpublished error             // why a batch is not in the stream of work
+	heard       time.Time         // when a result was kept last
 	states      map[string]seen
 }
 
@@ -114,12 +115,19 @@ func (c *Coordinator) Conduct(ctx context.Context) (err error) {
 	if err := c.find(ctx); err != nil {
 		return err
 	}
-	c.track()
+	if err := c.track(); err != nil {
+		return err
+	}
 	l, err := c.lead(ctx)
 	if err != nil {
 		return err
 	}
 	err = c.during(ctx, l.hold, func(ctx context.Context) error {
+		silent, err := tellTime(c.Conn, c.Campaign, time.Now)
+		if err != nil {
+			return err
+		}
+		defer silent()
 		if err := c.recall(ctx); err != nil {
 			return err
 		}
@@ -172,7 +180,7 @@ func NewCoordinator(c Config) *Coordinator {
 	if c.terms == (terms{}) {
 		c.terms = usual()
 	}
-	return &Coordinator{Config: c, changed: make(chan struct{}, 1), known: map[string]bool{}, strikes: map[string]int{}, states: map[string]seen{}}
+	return &Coordinator{Config: c, changed: make(chan struct{}, 1), described: map[string]string{}, absent: map[string]bool{}, strikes: map[string]int{}, states: map[string]seen{}}
 }
 
 // find makes the campaign's place in JetStream.
@@ -216,8 +224,16 @@ func (c *Coordinator) lead(ctx context.Context) (*lease, error) {
 	})
 }
 
-// track notes what the store holds of the batches, and which are to be checked.
-func (c *Coordinator) track() {
+// track notes what the store holds of the batches and of the workers, and which batches are to be checked.
+func (c *Coordinator) track() error {
+	c.Plan.Cells = CellsOf(c.Cells)
+	workers, err := c.Store.Workers(c.Run.ID)
+	if err != nil {
+		return err
+	}
+	for _, w := range workers {
+		c.described[w.Name] = string(w.Described)
+	}
 	c.batches = make(map[int]*tracked, len(c.Batches))
 	for _, b := range c.Batches {
 		t := &tracked{batch: b, done: !b.Pending()}
@@ -238,6 +254,7 @@ func (c *Coordinator) track() {
 	c.show.Planned = c.Run.Planned
 	c.show.Done += c.Run.Planned - countLoads(c.Batches)
 	c.pace.start(time.Now(), c.show.Done)
+	return nil
 }
 
 func countLoads(batches []runner.Batch) (n int) {
@@ -253,7 +270,7 @@ const planTerm = 30 * 24 * time.Hour
 // announce publishes the plan and makes the campaign's queues.
 func (c *Coordinator) announce(ctx context.Context) error {
 	p := c.Plan
-	p.Campaign, p.ID, p.Run, p.Cells = c.Campaign, RunID(c.Run), c.Run.ID, CellsOf(c.Cells)
+	p.Campaign, p.ID, p.Run = c.Campaign, RunID(c.Run), c.Run.ID
 	for name, folder := range c.Sites {
 		sent, err := c.sendFolder(ctx, name, folder)
 		if err != nil {
@@ -276,12 +293,12 @@ func (c *Coordinator) announce(ctx context.Context) error {
 	if err := c.sameCampaign(ctx, p.ID); err != nil {
 		return err
 	}
-	for stream, subject := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
-		_, err := c.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
-			Durable: c.Campaign, FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.terms.ack, MaxAckPending: -1, MaxWaiting: 100_000,
+	for _, q := range c.queues() {
+		_, err := c.js.CreateOrUpdateConsumer(ctx, q.stream, jetstream.ConsumerConfig{
+			Durable: q.name, FilterSubject: q.subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.terms.ack, MaxAckPending: -1, MaxWaiting: 100_000,
 		})
 		if err != nil {
-			return fmt.Errorf("make the queue of campaign %s in %s: %w", c.Campaign, stream, err)
+			return fmt.Errorf("make the queue %s in %s: %w", q.name, q.stream, err)
 		}
 	}
 	if _, err := broker.SweepArtefacts(ctx, c.js, time.Hour); err != nil {
@@ -317,8 +334,10 @@ func (c *Coordinator) sendPrograms(ctx context.Context, p *Plan) (err error) {
 	if c.Program == "" {
 		return nil
 	}
-	if p.Kernel, err = c.sendFolder(ctx, c.Kernel.Hash, filepath.Dir(c.Kernel.Path)); err != nil {
-		return err
+	if c.Kernel.Path != "" {
+		if p.Kernel, err = c.sendFolder(ctx, c.Kernel.Hash, filepath.Dir(c.Kernel.Path)); err != nil {
+			return err
+		}
 	}
 	if p.Program.SHA256, err = runner.SumFile(c.Program); err == nil {
 		p.Program.Object, err = putProgram(ctx, c.inputs, c.Program)
@@ -394,7 +413,7 @@ func (c *Coordinator) order(ctx context.Context, o order) error {
 	}
 	for {
 		// The connection counts what is on its way; when it is slow, this waits.
-		_, err := c.js.PublishAsync(broker.WorkSubject(c.Campaign, o.name()), text)
+		_, err := c.js.PublishAsync(broker.WorkSubject(c.Campaign, placeOf(o.Batch), o.name()), text)
 		if err == nil || !errors.Is(err, jetstream.ErrTooManyStalledMsgs) {
 			return err
 		}
@@ -408,7 +427,7 @@ func (c *Coordinator) order(ctx context.Context, o order) error {
 // batch leaves that stream when its result is in the other one.
 func (c *Coordinator) underWay(ctx context.Context) (map[string]bool, error) {
 	under := map[string]bool{}
-	for _, place := range [][2]string{{broker.WorkStream, broker.WorkSubject(c.Campaign, "*")}, {broker.ResultStream, broker.ResultSubject(c.Campaign, "*", "*")}} {
+	for _, place := range [][2]string{{broker.WorkStream, broker.WorkSubject(c.Campaign, "*", "*")}, {broker.ResultStream, broker.ResultSubject(c.Campaign, "*", "*")}} {
 		s, err := c.js.Stream(ctx, place[0])
 		if err != nil {
 			return nil, err
@@ -449,6 +468,9 @@ func (c *Coordinator) await(ctx context.Context) error {
 
 // finish removes the campaign from NATS, and finishes the run in the store.
 func (c *Coordinator) finish(ctx context.Context) error {
+	if err := c.describeAll(); err != nil {
+		return err
+	}
 	err := c.campaigns.Purge(ctx, broker.PlanKey(c.Campaign))
 	c.dismiss(ctx)
 	if err = errors.Join(err, c.remove(ctx)); err != nil {
@@ -469,8 +491,8 @@ func (c *Coordinator) finish(ctx context.Context) error {
 // remove removes all of the campaign from NATS but its plan.
 func (c *Coordinator) remove(ctx context.Context) error {
 	var errs []error
-	for stream, subject := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
-		errs = append(errs, c.purge(ctx, stream, subject), c.js.DeleteConsumer(ctx, stream, c.Campaign))
+	for _, q := range c.queues() {
+		errs = append(errs, c.purge(ctx, q.stream, q.subject), c.js.DeleteConsumer(ctx, q.stream, q.name))
 	}
 	for _, worker := range c.show.Quarantined {
 		errs = append(errs, c.campaigns.Purge(ctx, broker.QuarantineKey(c.Campaign, worker)))

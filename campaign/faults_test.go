@@ -19,6 +19,7 @@ import (
 	"wiretime/campaign/broker"
 	"wiretime/runner"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // TestCampaign: three workers make all loads once, half of them checked, and nothing is left in NATS.
@@ -144,16 +145,21 @@ func TestTwoCampaignsOfOneName(t *testing.T) {
 	f.whole(0)
 }
 
-// raw is a worker that does by hand what it is told to.
-func (f *fixture) raw(name string, m Executor) *service {
+// byHand is a worker that does what it is told to, and nothing by itself.
+type byHand struct {
+	*service
+	queue jetstream.Consumer
+}
+
+func (f *fixture) raw(name, place string, m Executor) byHand {
 	f.t.Helper()
 	w, err := NewWorker(f.ctx, f.worker(name, m))
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	var consumer jetstream.Consumer
+	var queue jetstream.Consumer
 	f.await("the campaign does not begin", func() bool {
-		consumer, err = w.js.Consumer(f.ctx, broker.WorkStream, "c")
+		queue, err = w.js.Consumer(f.ctx, broker.WorkStream, broker.WorkQueue("c", place))
 		return err == nil
 	})
 	st, err := store.Open(f.dir, store.Read)
@@ -165,13 +171,13 @@ func (f *fixture) raw(name string, m Executor) *service {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return &service{Worker: w, plan: &Plan{Campaign: "c", ID: RunID(run)}, executor: m, consumer: consumer, dir: w.Dir, done: map[int]bool{}}
+	return byHand{&service{Worker: w, plan: &Plan{Campaign: "c", ID: RunID(run)}, executor: m, dir: w.Dir, done: map[int]bool{}}, queue}
 }
 
 // take takes a batch and carries it out, but does not send it.
-func (f *fixture) take(s *service) *carriedOut {
+func (f *fixture) take(s byHand) *carriedOut {
 	f.t.Helper()
-	m, err := s.consumer.Next(jetstream.FetchContext(f.ctx))
+	m, err := s.queue.Next(jetstream.FetchContext(f.ctx))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -196,7 +202,7 @@ func TestLateWorker(t *testing.T) {
 	f := plannedCampaign(t)
 	f.setup()
 	ended := f.conducting(nil)
-	late := f.raw("late", maker{})
+	late := f.raw("late", study.PlaceAny, maker{})
 	taken := f.take(late)
 	taken.stop() // no heartbeat any more
 	var others atomic.Int32
@@ -232,7 +238,7 @@ func TestResultsTwice(t *testing.T) {
 	f := plannedCampaign(t)
 	js := f.setup()
 	ended := f.conducting(nil)
-	f.raw("x", maker{})
+	f.raw("x", study.PlaceAny, maker{})
 	// Whatever comes into the stream of results goes there once more, before the coordinator removes it.
 	listener, err := js.Conn().Subscribe(broker.ResultSubject("c", "*", "*"), func(m *nats.Msg) {
 		if m.Header.Get("Again") == "" {

@@ -51,6 +51,10 @@ type WorkerConfig struct {
 	Trust string // the public key that plans must be signed with
 	// Campaign is the only one to work for; empty: all of them.
 	Campaign string
+	// At names the places that the worker is at. It carries out batches of these one at a time, and those of no place.
+	At []string
+	// Environment describes the machine of a worker that is at a place, for the store.
+	Environment json.RawMessage
 	// Prepare makes the executor of a plan. An error that wraps ErrUnfit says that this machine is not fit for the plan, and
 	// ErrServed that another program has served the campaign until it ended.
 	Prepare func(ctx context.Context, p *Plan, inputs Inputs) (Executor, error)
@@ -278,34 +282,39 @@ func (w *Worker) serve(ctx, serving context.Context, s signed) (err error) {
 	if err != nil {
 		return err
 	}
+	places, err := w.places(plan)
+	if err != nil {
+		return err
+	}
 	executor, err := w.Prepare(ctx, plan, inputs)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, executor.Close()) }()
-	consumer, err := w.js.Consumer(serving, broker.WorkStream, s.Campaign)
+	queues, err := w.queues(serving, s.Campaign, places)
 	if err != nil {
-		return fmt.Errorf("find its queue: %w", err)
+		return err
 	}
 	dir, err := os.MkdirTemp(w.Dir, "batches-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	w.say("working for campaign %s, study %s, %d at a time", s.Campaign, plan.Study, w.Jobs)
-	sv := &service{Worker: w, plan: plan, executor: executor, consumer: consumer, dir: dir, done: map[int]bool{}}
+	w.say("working for campaign %s, study %s, %s", s.Campaign, plan.Study, w.manner(places))
+	sv := &service{Worker: w, plan: plan, executor: executor, dir: dir, done: map[int]bool{}}
 	ctx, stop := context.WithCancelCause(serving)
 	defer stop(nil)
 	var running sync.WaitGroup
 	running.Go(func() { sv.tell(ctx) })
+	running.Go(func() { sv.keepComparing(ctx) })
 	running.Go(func() {
 		if err := sv.watchQuarantine(ctx); err != nil {
 			stop(err)
 		}
 	})
-	for n := range w.Jobs {
+	for n, queue := range queues {
 		running.Go(func() {
-			if err := sv.work(ctx, w.Core+n); err != nil {
+			if err := sv.work(ctx, queue, w.Core+n); err != nil {
 				stop(err)
 			}
 		})
@@ -338,7 +347,6 @@ type service struct {
 	*Worker
 	plan     *Plan
 	executor Executor
-	consumer jetstream.Consumer
 	dir      string
 
 	mu       sync.Mutex
@@ -346,18 +354,19 @@ type service struct {
 	batches  int
 	attempts int
 	underWay int
+	clock    *Comparison // the last one
 }
 
 // maxFailures is how many batches may fail in a row before a worker stops. So many failures are the machine's fault.
 const maxFailures = 3
 
-// work carries out one batch after the other. What a batch has left is sent while the next one is carried out.
-func (s *service) work(ctx context.Context, core int) error {
+// work carries out one batch of a queue after the other. What a batch has left is sent while the next one is carried out.
+func (s *service) work(ctx context.Context, queue jetstream.Consumer, core int) error {
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	slot, failures := make(chan struct{}, 1), 0
 	for ctx.Err() == nil {
-		m, err := s.next(ctx)
+		m, err := next(ctx, queue)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -424,10 +433,10 @@ func (s *service) watchQuarantine(ctx context.Context) error {
 }
 
 // next waits for a batch. The error wraps context.DeadlineExceeded if there is none for some time.
-func (s *service) next(ctx context.Context) (jetstream.Msg, error) {
+func next(ctx context.Context, queue jetstream.Consumer) (jetstream.Msg, error) {
 	limited, cancel := context.WithTimeout(ctx, idle)
 	defer cancel()
-	return s.consumer.Next(jetstream.FetchContext(limited), jetstream.FetchHeartbeat(idleBeat))
+	return queue.Next(jetstream.FetchContext(limited), jetstream.FetchHeartbeat(idleBeat))
 }
 
 // pause waits; false when ctx ends.
@@ -450,6 +459,7 @@ type carriedOut struct {
 	records []store.LoadRecord
 	dir     string
 	failed  string // why there are no records
+	clock   *Comparison
 	stop    func() // ends the heartbeats
 }
 
@@ -487,6 +497,9 @@ func (s *service) carryOut(ctx context.Context, core int, m jetstream.Msg) (*car
 	if o.Copy <= 1 && meta.NumDelivered > uint64(mostTries+o.Copy*checkTries) {
 		c.failed = fmt.Sprintf("%d workers gave it up or died of it", meta.NumDelivered-1)
 		return c, nil
+	}
+	if o.Batch.At != "" {
+		c.clock = s.compareClock(ctx)
 	}
 	s.count(func() { s.underWay++ })
 	c.records, err = s.executor.Do(ctx, core, o.Batch, c.dir, func() { s.count(func() { s.attempts++ }) })
@@ -540,7 +553,7 @@ func (c *carriedOut) abandon() {
 // send sends what a batch has left and acknowledges the batch.
 func (c *carriedOut) send(ctx context.Context) error {
 	defer c.abandon()
-	r := result{ID: c.plan.ID, Failed: c.failed}
+	r := result{ID: c.plan.ID, Failed: c.failed, Clock: c.clock}
 	if c.failed == "" {
 		parcel, err := c.pack(&r)
 		if err != nil {

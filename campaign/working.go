@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"wiretime/campaign/broker"
 	"wiretime/runner"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // State is what a worker says of itself.
@@ -24,6 +26,10 @@ type State struct {
 	UnderWay int    // batches
 	Batches  int    // carried out for the campaign
 	Attempts int    // at loads
+
+	At          []string        `json:",omitzero"` // the places that it is at
+	Environment json.RawMessage `json:",omitzero"` // of a worker that is at a place: as runner.Environment describes it
+	Clock       *Comparison     `json:",omitzero"` // the last one
 }
 
 // A worker says how it stands every telling; without a word for silence it counts as gone.
@@ -45,7 +51,8 @@ func (s *service) tell(ctx context.Context) {
 	defer ticks.Stop()
 	for {
 		s.mu.Lock()
-		state := State{Host: host, Version: runner.Version(), Jobs: s.Jobs, UnderWay: s.underWay, Batches: s.batches, Attempts: s.attempts}
+		state := State{Host: host, Version: runner.Version(), Jobs: s.Jobs, UnderWay: s.underWay, Batches: s.batches, Attempts: s.attempts,
+			At: s.At, Environment: s.Environment, Clock: s.clock}
 		s.mu.Unlock()
 		if text, err := json.Marshal(state); err == nil {
 			limited, cancel := context.WithTimeout(ctx, telling)
@@ -87,6 +94,7 @@ func (c *Coordinator) watchWorkers(ctx context.Context) error {
 				c.note(entry)
 			}
 		case <-ticks.C:
+			c.sayAbsent(time.Now())
 			c.report()
 		}
 	}
@@ -102,6 +110,7 @@ func (c *Coordinator) note(entry jetstream.KeyValueEntry) {
 	var s State
 	if json.Unmarshal(entry.Value(), &s) == nil {
 		s.Host, s.Version = plainText(s.Host), plainText(s.Version)
+		s.At = slices.DeleteFunc(s.At, func(at string) bool { return study.CheckPlace(at) != nil })
 		c.change(func() { c.states[name] = seen{s, time.Now()} })
 	}
 }
@@ -165,20 +174,46 @@ func (p *pace) remaining(now time.Time, done, planned int) time.Duration {
 	return time.Duration(float64(now.Sub(p.began)) / float64(done-p.done) * float64(planned-done))
 }
 
-// describe puts a worker's description into the store before its first load.
+// description is what the store has of a worker.
+type description struct {
+	Host        string          `json:"host"`
+	Wiretime    string          `json:"wiretime"`
+	At          []string        `json:"at,omitzero"`
+	Offset      *time.Duration  `json:"offset_ns,omitzero"` // of its clock, when it was last compared
+	Bound       *time.Duration  `json:"bound_ns,omitzero"`
+	Compared    time.Time       `json:"compared,omitzero"` // by the coordinator's clock
+	Environment json.RawMessage `json:"environment,omitzero"`
+}
+
+// describe puts a worker's description into the store before its first load, and again when it has changed.
 func (c *Coordinator) describe(worker string) error {
 	c.mu.Lock()
-	known, s := c.known[worker], c.states[worker]
-	c.known[worker] = true
+	s, heard := c.states[worker]
 	c.mu.Unlock()
-	if known {
+	last, known := c.described[worker]
+	if known && !heard {
 		return nil
 	}
-	text, err := json.Marshal(map[string]any{"host": s.Host, "wiretime": s.Version})
-	if err != nil {
+	d := description{Host: s.Host, Wiretime: s.Version, At: s.At, Environment: s.Environment}
+	if s.Clock != nil {
+		d.Offset, d.Bound, d.Compared = &s.Clock.Offset, &s.Clock.Bound, s.Clock.Made
+	}
+	text, err := json.Marshal(d)
+	if err != nil || known && string(text) == last {
 		return err
 	}
+	c.described[worker] = string(text)
 	return c.Store.PutWorker(c.Run.ID, worker, text)
+}
+
+// describeAll describes the workers that the store has as they are now.
+func (c *Coordinator) describeAll() error {
+	for _, worker := range slices.Sorted(maps.Keys(c.described)) {
+		if err := c.describe(worker); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // plannedOf returns the loads of a batch as the store plans them.

@@ -30,12 +30,14 @@ type campaignOptions struct {
 	run     runOptions
 	name    string
 	workers int
-	listen  string
-	hosts   []string
-	invite  []string
-	access  broker.Access
-	checks  float64 // percent of the batches
-	room    int64   // MB
+
+	workersGiven bool // by the user
+	listen       string
+	hosts        []string
+	invite       []string
+	access       broker.Access
+	checks       float64 // percent of the batches
+	room         int64   // MB
 }
 
 func campaignCommand() *cobra.Command {
@@ -49,13 +51,16 @@ func campaignCommand() *cobra.Command {
 }
 
 func campaignRunCommand() *cobra.Command {
-	o := campaignOptions{run: runOptions{clock: study.ClockVirtual}}
+	var o campaignOptions
 	c := &cobra.Command{
 		Use:   "run STUDY",
 		Short: "Divide a study among workers and keep its results in a store",
 		Long: `Run plans the loads of a study, as 'wiretime run' does, and has workers make them
 on the virtual clock. A batch of loads leaves the same bytes on any machine with
 the same programs, so the store is the one that 'wiretime run' would have made.
+
+A study that names places (at) is measured on the real or the live clock, by
+workers there (docs/places.md).
 
 Without further flags it starts a NATS server and one worker, both on this
 machine. --listen lets workers on other machines in: each needs an invitation,
@@ -105,6 +110,7 @@ func accessFlags(c *cobra.Command, a *broker.Access) {
 
 func checkCampaign(c *cobra.Command, o *campaignOptions) error {
 	given := c.Flags().Changed
+	o.workersGiven = given("workers")
 	if o.run.study == "" && !o.run.resume {
 		return errors.New("no study given; name a file or a built-in study, which 'wiretime run --help' lists")
 	}
@@ -144,8 +150,8 @@ func runCampaign(o campaignOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.Options.Crowd != nil || s.Live() {
-		return input(fmt.Errorf("run a campaign of study %s: only loads on the virtual clock can be divided among workers; use 'wiretime run'", s.Name))
+	if err := fitCampaign(&o, s); err != nil {
+		return input(fmt.Errorf("run a campaign of study %s: %w", s.Name, err))
 	}
 	if err := confirmCommands(o.run, s); err != nil {
 		return err
@@ -154,9 +160,11 @@ func runCampaign(o campaignOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	sites, err := runner.Sites(ctx, library, s.Matrix[study.AxisSite])
-	if err != nil {
-		return err
+	var sites map[string]*site.Site
+	if !s.Live() {
+		if sites, err = runner.Sites(ctx, library, s.Matrix[study.AxisSite]); err != nil {
+			return err
+		}
 	}
 	defer func() { err = errors.Join(err, runner.CloseSites(sites)) }()
 	name := cmp.Or(o.name, campaignName(s.Name))
@@ -175,7 +183,7 @@ func runCampaign(o campaignOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	id, err := beginRun(ctx, o.run, st, s, w, sites, "none: guests need no rights")
+	id, err := beginRun(ctx, o.run, st, s, w, sites, privilegeOf(s))
 	if err != nil {
 		return err
 	}
@@ -183,13 +191,13 @@ func runCampaign(o campaignOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	programs, err := w.programs(ctx, s, sites)
+	programs, err := runner.Programs(ctx, w.browsers, s.Matrix[study.AxisServer], w.kernel, sites)
 	if err != nil {
 		return err
 	}
 	c := campaign.Config{
 		Conn: conn, Campaign: name, Store: st, Keep: keep, Checks: o.checks / 100, Octets: o.room * 1e6,
-		Plan: campaign.Plan{Study: s.Name, Seed: s.Seed, Options: s.Options, Servers: runner.Templates(s), Programs: programs, Bare: keep == study.KeepNone},
+		Plan: campaign.Plan{Study: s.Name, Seed: s.Seed, Options: s.Options, Servers: runner.Templates(s), Programs: programs, Bare: keep == study.KeepNone && len(s.Places()) == 0},
 	}
 	if o.listen != "" || o.access.URL != "" { // workers of this machine have these programs
 		c.Program, c.Kernel = "/proc/self/exe", w.kernel
@@ -201,8 +209,10 @@ func runCampaign(o campaignOptions) (err error) {
 	if c.Run, err = st.Run(id); err != nil {
 		return err
 	}
-	if c.Sites, err = addedSites(library, s.Matrix[study.AxisSite]); err != nil {
-		return err
+	if !s.Live() {
+		if c.Sites, err = addedSites(library, s.Matrix[study.AxisSite]); err != nil {
+			return err
+		}
 	}
 	began, before := time.Now(), c.Run.Done
 	err = conduct(ctx, o, c)
@@ -217,6 +227,31 @@ func runCampaign(o campaignOptions) (err error) {
 	}
 	fmt.Fprintf(stdout, "\n%s measured in %v.\n", english.Count(c.Run.Planned-before, "load"), time.Since(began).Round(100*time.Millisecond))
 	return checkComplete(st, id)
+}
+
+// fitCampaign makes sure that a study can be divided among workers, and chooses its clock.
+func fitCampaign(o *campaignOptions, s *study.Study) error {
+	places := s.Places()
+	switch {
+	case s.Options.Crowd != nil:
+		return errors.New("a crowd is measured on one machine; use 'wiretime run'")
+	case len(places) == 0 && s.Live():
+		return errors.New("on the live clock a figure is that of a place; name places in the study, as in at: [frankfurt], or use 'wiretime run'")
+	case len(places) == 0:
+		return s.UseClock(study.ClockVirtual)
+	case o.workers > 0 && o.workersGiven:
+		return fmt.Errorf("--workers starts workers that are at no place, and the study is measured at %s; remove it, and start 'wiretime worker --at' there", strings.Join(places, ", "))
+	}
+	o.workers = 0
+	return nil
+}
+
+// privilegeOf says what rights the loads of a campaign have.
+func privilegeOf(s *study.Study) string {
+	if len(s.Places()) > 0 {
+		return "that of each worker"
+	}
+	return "none: guests need no rights"
 }
 
 // campaignName makes a name for a campaign from a study's.

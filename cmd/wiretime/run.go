@@ -138,7 +138,7 @@ func run(o runOptions) (err error) {
 	}
 	w.live = live
 	if s.Live() {
-		if w.untapped, err = enterLive(s); err != nil {
+		if w.untapped, err = enterLive(s.Matrix[study.AxisLoader]); err != nil {
 			return err
 		}
 		return measure(ctx, o, s, w, nil, "none: no lab is made")
