@@ -150,7 +150,7 @@ func IsFull(err error) bool {
 
 func explainLimits(err error) error {
 	if IsFull(err) {
-		return fmt.Errorf("there is no room for it in JetStream's limits: lower the artefacts' limit, or raise the account's or the server's (%w)", err)
+		return fmt.Errorf("there is no room for it in JetStream's limits: lower the artefacts' limit (--room), or raise the account's or the server's (%w)", err)
 	}
 	return err
 }

@@ -19,13 +19,10 @@ import (
 	"wiretime/atomicfile"
 	"wiretime/campaign"
 	"wiretime/interrupt"
-	"wiretime/kernel"
 	"wiretime/lab"
-	"wiretime/machine"
 	"wiretime/process"
 	"wiretime/runner"
 	"wiretime/site"
-	"wiretime/station"
 	"wiretime/store"
 	"wiretime/study"
 )
@@ -203,45 +200,4 @@ func (t task) carryOut(ctx context.Context, dir string, awake int) (_ []store.Lo
 	}
 	defer func() { err = errors.Join(err, executor.Close()) }()
 	return executor.Do(ctx, 0, t.Batch, dir, func() { _, _ = io.WriteString(stdout, "attempted\n") })
-}
-
-// examinePlace finds out how fit this machine is for loads on the real clock, and describes it for the store.
-func examinePlace(ctx context.Context) (*fitness, json.RawMessage, error) {
-	state, err := machine.Examine(ctx, examineTime)
-	if ctx.Err() != nil {
-		return nil, nil, fmt.Errorf("the worker was stopped before its first batch%w", errInterrupted)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("examine the machine: %w", err)
-	}
-	best, _ := state.Better()
-	fmt.Fprintf(stderr, "This machine: %s.\n", best)
-	if why := state.Unfit(); why != "" {
-		fmt.Fprintf(stderr, "%s; on the real clock, disturbed loads are invalid and repeated.\n", why)
-	}
-	privilege := ""
-	for _, f := range lab.Doctor() {
-		if f.Name == "namespaces" {
-			privilege = f.Detail
-		}
-	}
-	environment, err := runner.Environment(ctx, privilege, runner.Browsers{}, nil, kernel.Kernel{}, state, "", false)
-	if err == nil {
-		environment, err = runner.AddToEnvironment(environment, station.LiveConfig{}.Surroundings(station.CheckTap()))
-	}
-	return &fitness{State: state}, environment, err
-}
-
-// checkPlace makes sure that this machine can make loads on the real or the live clock.
-func checkPlace(clocks, loaders []string) error {
-	if slices.Contains(clocks, study.ClockLive) {
-		_, err := enterLive(loaders)
-		return err
-	}
-	for _, f := range lab.Doctor() {
-		if f.Required && !f.OK {
-			return fmt.Errorf("%s: %s; %s", f.Name, f.Detail, f.Remedy)
-		}
-	}
-	return nil
 }

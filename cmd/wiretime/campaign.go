@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"wiretime/atomicfile"
 	"wiretime/campaign"
@@ -89,7 +90,7 @@ of 'wiretime run', and the other way round, work too.`,
 	f.StringArrayVar(&o.invite, "invite", nil, "write an invitation for a worker to `NAME`.invitation, valid for 30 days (several times)")
 	accessFlags(c, &o.access)
 	f.Float64Var(&o.checks, "checks", 1, "`PERCENT` of the batches that are carried out twice, by different workers, and compared")
-	f.Int64Var(&o.room, "room", 10_000, "`MB` that artefacts may take in NATS until they are in the store; when it is full, workers wait")
+	f.Int64Var(&o.room, "room", 0, "`MB` that artefacts may take in NATS until they are in the store; when it is full, workers wait (default: 10 GB, or half of what is free on the store's disk)")
 	f.BoolVar(&o.run.resume, "resume", false, "continue the store's unfinished run, if there is one")
 	f.BoolVar(&o.run.quick, "quick", false, "measure only the study's quick part (its key quick), or one repeat of each cell")
 	f.IntVar(&o.run.repeats, "repeats", 0, "measure each cell `N` times (default: what the study says)")
@@ -114,12 +115,13 @@ func checkCampaign(c *cobra.Command, o *campaignOptions) error {
 	if o.run.study == "" && !o.run.resume {
 		return errors.New("no study given; name a file or a built-in study, which 'wiretime run --help' lists")
 	}
-	for flag, wrong := range map[string]bool{
-		"workers": o.workers < 0, "repeats": o.run.repeats < 0, "room": o.room <= 0, "checks": !(o.checks >= 0 && o.checks <= 100),
-	} {
-		if wrong {
-			return fmt.Errorf("--%s %s: must be positive, and --checks at most 100", flag, c.Flags().Lookup(flag).Value)
+	for flag, negative := range map[string]bool{"workers": o.workers < 0, "repeats": o.run.repeats < 0, "room": o.room < 0} {
+		if negative {
+			return fmt.Errorf("--%s %s: must not be negative", flag, c.Flags().Lookup(flag).Value)
 		}
+	}
+	if !(o.checks >= 0 && o.checks <= 100) {
+		return fmt.Errorf("--checks %v: must be a percentage, 0 to 100", o.checks)
 	}
 	if o.access.URL == "" {
 		for _, flag := range []string{"creds", "tlsca", "tlscert", "tlskey"} {
@@ -196,7 +198,7 @@ func runCampaign(o campaignOptions) (err error) {
 		return err
 	}
 	c := campaign.Config{
-		Conn: conn, Campaign: name, Store: st, Keep: keep, Checks: o.checks / 100, Octets: o.room * 1e6,
+		Conn: conn, Campaign: name, Store: st, Keep: keep, Checks: o.checks / 100,
 		Plan: campaign.Plan{Study: s.Name, Seed: s.Seed, Options: s.Options, Servers: runner.Templates(s), Programs: programs, Bare: keep == study.KeepNone && len(s.Places()) == 0},
 	}
 	if o.listen != "" || o.access.URL != "" { // workers of this machine have these programs
@@ -214,6 +216,9 @@ func runCampaign(o campaignOptions) (err error) {
 			return err
 		}
 	}
+	if c.Octets, err = room(o, st.Dir()); err != nil {
+		return err
+	}
 	began, before := time.Now(), c.Run.Done
 	err = conduct(ctx, o, c)
 	if ctx.Err() != nil {
@@ -229,29 +234,22 @@ func runCampaign(o campaignOptions) (err error) {
 	return checkComplete(st, id)
 }
 
-// fitCampaign makes sure that a study can be divided among workers, and chooses its clock.
-func fitCampaign(o *campaignOptions, s *study.Study) error {
-	places := s.Places()
-	switch {
-	case s.Options.Crowd != nil:
-		return errors.New("a crowd is measured on one machine; use 'wiretime run'")
-	case len(places) == 0 && s.Live():
-		return errors.New("on the live clock a figure is that of a place; name places in the study, as in at: [frankfurt], or use 'wiretime run'")
-	case len(places) == 0:
-		return s.UseClock(study.ClockVirtual)
-	case o.workers > 0 && o.workersGiven:
-		return fmt.Errorf("--workers starts workers that are at no place, and the study is measured at %s; remove it, and start 'wiretime worker --at' there", strings.Join(places, ", "))
-	}
-	o.workers = 0
-	return nil
-}
+// usualRoom is how many octets artefacts may take in NATS, unless the user or the disk says otherwise.
+const usualRoom = 10e9
 
-// privilegeOf says what rights the loads of a campaign have.
-func privilegeOf(s *study.Study) string {
-	if len(s.Places()) > 0 {
-		return "that of each worker"
+// room returns how many octets artefacts may take in NATS.
+func room(o campaignOptions, dir string) (int64, error) {
+	if o.room > 0 {
+		return o.room * 1e6, nil
 	}
-	return "none: guests need no rights"
+	if o.access.URL != "" {
+		return usualRoom, nil
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return 0, fmt.Errorf("find the room on the store's disk: %w", err)
+	}
+	return min(usualRoom, int64(fs.Bavail)*fs.Bsize/2), nil
 }
 
 // campaignName makes a name for a campaign from a study's.
