@@ -3,7 +3,8 @@
 # make test   sets up what is missing, builds, lints, runs all tests
 # make kernel builds the kernel of the virtual clock, once, and checks it
 # make chaos  runs studies and kills, stops and starves their processes at random for DURATION (1h), then checks that
-#             nothing was lost or left; KILLS=1000 kills processes of runs on the virtual clock that often instead;
+#             nothing was lost or left; KILLS=1000 kills processes of runs on the virtual clock that often instead,
+#             CAMPAIGN=1 with it those of campaigns: coordinators with their NATS servers, workers and guests;
 #             JUMPS=1 also sets the machine's clock wrong now and then, for up to 3 s (needs root)
 # make lighthouse has Lighthouse judge the accessibility of the report and of the pages of wiretime ui
 # make studies measures the studies that README.md and docs show, and writes their tables and pictures;
@@ -75,12 +76,13 @@ test-long: $(SETUP)
 DURATION := 1h
 KILLS := 0
 JUMPS :=
+CAMPAIGN :=
 CHAOS := $(CACHE)/bin/chaos
 
 chaos: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) virtual
 	@go build -o $(CHAOS) ./cmd/chaos
-	@$(CHAOS) -duration $(DURATION) -kills $(KILLS) $(if $(JUMPS),-clock)
+	@$(CHAOS) -duration $(DURATION) -kills $(KILLS) $(if $(CAMPAIGN),-campaign) $(if $(JUMPS),-clock)
 
 bench: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) tests

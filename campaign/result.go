@@ -120,12 +120,16 @@ func (a attempt) record(p store.Planned, programs map[string]string, worker stri
 }
 
 // digest is the SHA-256 of all that attempts on the virtual clock leave, which is the same wherever and whenever they are made.
+// An attempt whose guest was lost, to a lack of memory for instance, says nothing about its load and is left out.
 func digest(attempts []attempt) (string, error) {
-	same := slices.Clone(attempts)
+	same := slices.DeleteFunc(slices.Clone(attempts), func(a attempt) bool { return a.BootFor == 0 })
 	slices.SortFunc(same, func(a, b attempt) int {
 		return cmp.Or(cmp.Compare(a.Index, b.Index), cmp.Compare(a.Attempt, b.Attempt))
 	})
+	counted := map[int]int{}
 	for i := range same {
+		counted[same[i].Index]++
+		same[i].Attempt, same[i].Final = counted[same[i].Index], false
 		same[i].Started, same[i].Wall = time.Time{}, 0
 		same[i].Files = slices.DeleteFunc(slices.Clone(same[i].Files), runner.Unrepeatable)
 	}
@@ -142,6 +146,7 @@ var ErrWrong = errors.New("the result cannot be right")
 // Limits of what one attempt may claim to have left.
 const (
 	mostFiles   = 1000
+	rules       = 7        // of validity
 	mostEntries = 10_000   // values, violations or pages
 	longestText = 64 << 10 // octets, of a reason or a violation
 )
@@ -183,6 +188,9 @@ func check(b runner.Batch, retries int, attempts []attempt) error {
 			return wrong("load %d is %s, with a reason of %d octets", a.Index, a.Validity, len(a.Reason))
 		}
 		for _, v := range a.Violations {
+			if v.Rule < 1 || v.Rule > rules {
+				return wrong("load %d breaks a rule %d", a.Index, v.Rule)
+			}
 			if len(v.Detail) > longestText {
 				return wrong("load %d breaks a rule with %d octets of text", a.Index, len(v.Detail))
 			}

@@ -80,12 +80,14 @@ func (c *Coordinator) take(ctx context.Context) error {
 	})
 	var beating sync.WaitGroup
 	defer beating.Wait()
-	reading, readCtx := errgroup.WithContext(ctx)
+	var reading sync.WaitGroup
 	for range readers {
-		reading.Go(func() error {
+		reading.Add(1)
+		group.Go(func() error { // of the same group: its error ends the others
+			defer reading.Done()
 			for m := range next {
 				beating.Go(func() { beat(ctx, c.terms.ack, m) }) // what is read and waits for the store is not delivered again
-				a, err := c.read(readCtx, m)
+				a, err := c.read(ctx, m)
 				if err != nil {
 					return err
 				}
@@ -94,7 +96,7 @@ func (c *Coordinator) take(ctx context.Context) error {
 				}
 				select {
 				case read <- a:
-				case <-readCtx.Done():
+				case <-ctx.Done():
 					return nil
 				}
 			}
@@ -103,7 +105,8 @@ func (c *Coordinator) take(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		defer close(read)
-		return reading.Wait()
+		reading.Wait()
+		return nil
 	})
 	group.Go(func() error {
 		for a := range read {

@@ -30,7 +30,7 @@ const (
 	idle     = 2 * time.Minute
 	idleBeat = 15 * time.Second
 	// mostTries is how many workers may give a batch up, or die of it, before the coordinator is told that it cannot be done.
-	mostTries = 5
+	mostTries = 10
 	// checkTries is how often a worker passes the check of its own work on. Then there is no other worker, and it does the check.
 	checkTries = 3
 )

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"time"
+	"unicode"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -140,7 +141,7 @@ func (c *Coordinator) dismiss(ctx context.Context) {
 // plainText keeps what a worker says of itself from moving a terminal's cursor.
 func plainText(s string) string {
 	s = s[:min(len(s), 100)]
-	return string(slices.DeleteFunc([]rune(s), func(r rune) bool { return r < ' ' || r == 0x7f }))
+	return string(slices.DeleteFunc([]rune(s), unicode.IsControl))
 }
 
 // report reports how the campaign stands.

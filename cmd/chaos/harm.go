@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -47,16 +48,19 @@ func (w *world) harm(ctx context.Context, duration time.Duration) error {
 	return ctx.Err()
 }
 
-// killVirtualRuns kills processes of runs on the virtual clock so many times.
-func (w *world) killVirtualRuns(ctx context.Context, kills int) error {
+// killVirtualRuns kills processes of runs on the virtual clock so many times. The runs are those of one process each, or campaigns.
+func (w *world) killVirtualRuns(ctx context.Context, kills int, campaigns bool) error {
 	t := trials()[0]
 	t.text = longer(t.text, 3)
+	if campaigns {
+		t.name, t.text = "campaign, virtual clock", strings.Replace(t.text, "keep: median", "keep: all", 1)
+	}
 	want, err := w.reference(ctx, t)
 	if err != nil {
 		return err
 	}
 	for w.counts.sum(killed) < kills && ctx.Err() == nil {
-		h := harmer{world: w, kills: kills, until: time.Now().Add(24 * time.Hour)}
+		h := harmer{world: w, kills: kills, until: time.Now().Add(24 * time.Hour), campaign: campaigns}
 		got, err := h.run(ctx, t)
 		if err != nil {
 			return err
@@ -71,6 +75,7 @@ type harmer struct {
 	*world
 	kills       int // only kill, until it has been done so often; 0: harm of all kinds
 	spareRunner bool
+	campaign    bool // the run is divided among workers, over a NATS server in the coordinator's process
 	until       time.Time
 	repeat      int // times the trial's repeats
 }
@@ -93,7 +98,11 @@ func (h harmer) run(ctx context.Context, t trial) (m measured, err error) {
 		if starts > mostStarts {
 			return m, fmt.Errorf("%s: not finished after %d starts", t.name, mostStarts)
 		}
-		p, err := h.start("run", file, "--resume", "--store", dir, "--wait", "0")
+		args := []string{"run", file, "--resume", "--store", dir, "--wait", "0"}
+		if h.campaign {
+			args = []string{"campaign", "run", file, "--resume", "--store", dir, "--workers", "3", "--checks", "10"}
+		}
+		p, err := h.start(args...)
 		if err != nil {
 			return m, err
 		}
@@ -143,6 +152,9 @@ func (h harmer) disturb(ctx context.Context, p *program) (harmed bool) {
 		pause := time.Duration(h.random.Int64N(int64(4 * time.Second)))
 		if h.kills > 0 {
 			pause /= 4
+		}
+		if h.campaign { // it needs some seconds to start
+			pause *= 3
 		}
 		over := time.Now().After(h.until) || h.kills > 0 && h.counts.sum(killed) >= h.kills
 		if over {

@@ -2,7 +2,7 @@
 // of streams on both clocks, and a server beside them, while it kills (SIGKILL) and stops their
 // processes, fills the disk and takes memory, all at random:
 //
-//	chaos [-duration 1h] [-kills N] [-seed N] [-wiretime FILE] [-clock]
+//	chaos [-duration 1h] [-kills N [-campaign]] [-seed N] [-wiretime FILE] [-clock]
 //
 // Then it checks that every planned load is in the store exactly once, that loads on the virtual clock
 // have the values of a run that nothing disturbed, that no process, mount, shared memory or
@@ -11,7 +11,8 @@
 // anything does not hold.
 //
 // With -kills it only kills the processes of runs on the virtual clock, until it has done so that
-// often. Ctrl-C ends it early, with a table of what it has done so far.
+// often. With -campaign these runs are campaigns: it kills the coordinator, whose process has the NATS server, its workers and their
+// guests, and compares all artefacts byte for byte as well. Ctrl-C ends it early, with a table of what it has done so far.
 //
 // Everything happens in namespaces of its own, with a /tmp and a /dev/shm of its own, so it needs no
 // root and can harm nothing outside but its share of the machine. Only -clock reaches the machine: it
@@ -38,6 +39,7 @@ type options struct {
 	seed     uint64
 	wiretime string
 	clock    bool
+	campaign bool
 }
 
 func main() {
@@ -52,8 +54,9 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of all that is random")
 	flag.StringVar(&o.wiretime, "wiretime", "bin/wiretime", "the program under test")
 	flag.BoolVar(&o.clock, "clock", false, "set the machine's clock wrong now and then (as root)")
+	flag.BoolVar(&o.campaign, "campaign", false, "with -kills: kill the processes of campaigns: coordinator and NATS server, workers and guests")
 	flag.Parse()
-	if flag.NArg() > 0 || o.duration <= 0 || o.kills < 0 {
+	if flag.NArg() > 0 || o.duration <= 0 || o.kills < 0 || o.campaign && o.kills == 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -90,7 +93,7 @@ func run(o options) (err error) {
 	}
 	fmt.Printf("Seed %d; -seed %d draws the same harm again.\n", o.seed, o.seed)
 	if o.kills > 0 {
-		err = w.killVirtualRuns(ctx, o.kills)
+		err = w.killVirtualRuns(ctx, o.kills, o.campaign)
 	} else {
 		err = w.harm(ctx, o.duration)
 	}

@@ -77,6 +77,7 @@ func (all procs) below(ancestor int) (list []proc) {
 // The kinds of processes of a run.
 const (
 	outside    = "runner, outside"
+	worker     = "worker of a campaign"
 	inside     = "runner, inside"
 	emulating  = "emulator"
 	guest      = "guest"
@@ -88,7 +89,7 @@ const (
 )
 
 // kinds are all of them.
-var kinds = []string{outside, inside, emulating, guest, inGuest, browser, browserAid, server, awake}
+var kinds = []string{outside, inside, worker, emulating, guest, inGuest, browser, browserAid, server, awake}
 
 // byKind divides the processes of a run that was started as process root.
 func byKind(root int) map[string][]proc {
@@ -111,6 +112,8 @@ func (all procs) kind(p proc, root int) string {
 		return emulating
 	case p.verb() == machine.AwakeCommand:
 		return awake
+	case p.verb() == "worker":
+		return worker
 	case isGuest(parent):
 		return inGuest
 	case isGuest(p):

@@ -95,6 +95,7 @@ func installed(names ...string) (list string) {
 // measured is what a store holds of a run.
 type measured struct {
 	values  map[int]map[string]float64 // of valid loads, by their place in the plan
+	files   map[int][]store.File       // their artefacts, where they are kept
 	reasons map[int][]string           // why earlier attempts were not valid
 }
 
@@ -122,7 +123,7 @@ func (w *world) open(name, dir string) (m measured, err error) {
 		return m, err
 	}
 	kept, cells := 0, map[string]bool{} // valid loads with artefacts; cells with valid loads
-	m = measured{values: map[int]map[string]float64{}, reasons: map[int][]string{}}
+	m = measured{values: map[int]map[string]float64{}, files: map[int][]store.File{}, reasons: map[int][]string{}}
 	attempts := map[int][]int{}
 	folders, unsupported := map[string]bool{}, map[int]bool{}
 	for _, l := range loads {
@@ -146,6 +147,9 @@ func (w *world) open(name, dir string) (m measured, err error) {
 			w.wrong("%s: planned load %d has two valid loads", name, l.Index)
 		}
 		m.values[l.Index] = l.Values
+		if m.files[l.Index], err = st.Files(l); err != nil {
+			return m, err
+		}
 	}
 	for _, p := range plan {
 		slices.Sort(attempts[p.Index])
@@ -181,11 +185,11 @@ func (w *world) open(name, dir string) (m measured, err error) {
 	return m, nil
 }
 
-// compare notes loads whose values differ from those of an undisturbed run.
+// compare notes loads whose values or artefacts differ from those of an undisturbed run.
 func (w *world) compare(name string, got, want measured) {
 	different := []string{}
 	for index, values := range want.values {
-		if !maps.Equal(got.values[index], values) {
+		if !maps.Equal(got.values[index], values) || !slices.Equal(got.files[index], want.files[index]) {
 			different = append(different, fmt.Sprintf("%d (after %q)", index, got.reasons[index]))
 		}
 	}

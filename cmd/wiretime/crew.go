@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,7 +53,7 @@ func (c *crew) start(ctx context.Context, fail context.CancelCauseFunc) error {
 		if err := i.Write(file); err != nil {
 			return err
 		}
-		args := []string{"worker", "--join", file, "--folder", dir, "--campaign", c.campaign, "--jobs", strconv.Itoa(c.jobs), "--core", strconv.Itoa(n * c.jobs), "--allow-commands"}
+		args := []string{"worker", "--join", file, "--folder", dir, "--campaign", c.campaign, "--jobs", strconv.Itoa(c.jobs), "--core", strconv.Itoa(n * c.jobs % runtime.NumCPU()), "--allow-commands"}
 		c.running.Go(func() {
 			if err := c.keepUp(ctx, name, args); err != nil {
 				fail(err)
