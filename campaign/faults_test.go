@@ -151,9 +151,10 @@ type byHand struct {
 	queue jetstream.Consumer
 }
 
-func (f *fixture) raw(name, place string, m Executor) byHand {
+// raw is a worker by hand that takes batches of a place.
+func (f *fixture) raw(name, place string) byHand {
 	f.t.Helper()
-	w, err := NewWorker(f.ctx, f.worker(name, m))
+	w, err := NewWorker(f.ctx, f.worker(name, maker{}))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func (f *fixture) raw(name, place string, m Executor) byHand {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return byHand{&service{Worker: w, plan: &Plan{Campaign: "c", ID: RunID(run)}, executor: m, dir: w.Dir, done: map[int]bool{}}, queue}
+	return byHand{&service{Worker: w, plan: &Plan{Campaign: "c", ID: RunID(run)}, executor: maker{}, dir: w.Dir, done: map[int]bool{}}, queue}
 }
 
 // take takes a batch and carries it out, but does not send it.
@@ -202,7 +203,7 @@ func TestLateWorker(t *testing.T) {
 	f := plannedCampaign(t)
 	f.setup()
 	ended := f.conducting(nil)
-	late := f.raw("late", study.PlaceAny, maker{})
+	late := f.raw("late", study.PlaceAny)
 	taken := f.take(late)
 	taken.stop() // no heartbeat any more
 	var others atomic.Int32
@@ -238,7 +239,6 @@ func TestResultsTwice(t *testing.T) {
 	f := plannedCampaign(t)
 	js := f.setup()
 	ended := f.conducting(nil)
-	f.raw("x", study.PlaceAny, maker{})
 	// Whatever comes into the stream of results goes there once more, before the coordinator removes it.
 	listener, err := js.Conn().Subscribe(broker.ResultSubject("c", "*", "*"), func(m *nats.Msg) {
 		if m.Header.Get("Again") == "" {

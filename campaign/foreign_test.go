@@ -176,7 +176,7 @@ func TestForeignParcels(t *testing.T) {
 	}
 	slices.Sort(names)
 	for i, name := range names {
-		hostile := f.raw(fmt.Sprint("hostile", i), study.PlaceAny, maker{})
+		hostile := f.raw(fmt.Sprint("hostile", i), study.PlaceAny)
 		_, attempts := honest(t)
 		parcel := foreign[name](t, attempts)
 		digest, err := broker.PutArtefact(f.ctx, hostile.js, bytes.NewReader(parcel))
@@ -222,7 +222,7 @@ func TestForeignResults(t *testing.T) {
 	f.setup()
 	var last Progress
 	ended := f.conducting(func(c *Config) { c.Report = func(p Progress) { last = p } })
-	hostile := f.raw("hostile", study.PlaceAny, maker{})
+	hostile := f.raw("hostile", study.PlaceAny)
 	id, digest := hostile.plan.ID, strings.Repeat("ab", 32)
 	for i, c := range []struct {
 		batch  string

@@ -119,12 +119,13 @@ func TestALateResultOfAPlaceIsDropped(t *testing.T) {
 	f.atPlaces("a")
 	f.setup()
 	ended := f.conducting(f.placed)
-	late := f.raw("late", "a", maker{lie: 1000})
+	late := f.raw("late", "a")
+	late.executor = maker{lie: 1000}
 	taken := f.take(late)
 	first := taken.order.Batch.Loads[0].Index
 	taken.stop() // no more heartbeats
-	last := f.take(f.raw("last", "a", maker{}))
-	next := f.raw("next", "a", maker{})
+	last := f.take(f.raw("last", "a"))
+	next := f.raw("next", "a")
 	again := f.take(next)
 	for again.order.Batch.Loads[0].Index != first {
 		if err := again.send(f.ctx); err != nil {

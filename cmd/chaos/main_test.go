@@ -35,11 +35,13 @@ func chaos(t *testing.T, args ...string) *exec.Cmd {
 	return c
 }
 
-// TestKills: runs on the virtual clock survive some kills. 'make chaos' does more.
+// TestKills: runs on the virtual clock, and campaigns, survive some kills. 'make chaos' does more.
 func TestKills(t *testing.T) {
-	out, err := chaos(t, "-kills", "5", "-seed", "1").Output()
-	if err != nil || !strings.Contains(string(out), "| killed (SIGKILL) |") || !strings.Contains(string(out), "Everything survived") {
-		t.Errorf("%v:\n%s", err, out)
+	for _, args := range [][]string{{"-kills", "5", "-seed", "1"}, {"-kills", "5", "-seed", "1", "-campaign"}} {
+		out, err := chaos(t, args...).Output()
+		if err != nil || !strings.Contains(string(out), "| killed (SIGKILL) |") || !strings.Contains(string(out), "Everything survived") {
+			t.Errorf("%v: %v:\n%s", args, err, out)
+		}
 	}
 }
 

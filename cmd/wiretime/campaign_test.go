@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -56,29 +55,37 @@ func rowsOf(t *testing.T, dir string) map[string][]string {
 		"planned": "SELECT * FROM planned", "cell": "SELECT * FROM cell", "cell_value": "SELECT * FROM cell_value", "metric": "SELECT * FROM metric",
 		"value": "SELECT * FROM value", "violation": "SELECT * FROM violation", "page": "SELECT * FROM page", "artefact": "SELECT * FROM artefact",
 	} {
-		rows, err := db.Query(query + " ORDER BY 1, 2, 3")
-		if err != nil {
-			t.Fatal(err)
-		}
-		columns, err := rows.Columns()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rows.Next() {
-			values, places := make([]any, len(columns)), make([]any, len(columns))
-			for i := range values {
-				places[i] = &values[i]
-			}
-			if err := rows.Scan(places...); err != nil {
-				t.Fatal(err)
-			}
-			all[table] = append(all[table], fmt.Sprint(values...))
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			t.Fatal(err)
-		}
+		all[table] = textsOf(t, db, query+" ORDER BY 1, 2, 3")
 	}
 	return all
+}
+
+// textsOf returns the rows that a query selects, each as one text.
+func textsOf(t *testing.T, db *sql.DB, query string) (texts []string) {
+	t.Helper()
+	rows, err := db.Query(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		values, places := make([]any, len(columns)), make([]any, len(columns))
+		for i := range values {
+			places[i] = &values[i]
+		}
+		if err := rows.Scan(places...); err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, fmt.Sprint(values...))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return texts
 }
 
 // namespace is a network namespace with a way to the coordinator's.
@@ -116,8 +123,8 @@ func addNamespaces(t *testing.T, n int) (all []namespace) {
 	return all
 }
 
-// TestCampaignOverNamespaces: four workers in network namespaces of their own, one of them behind a slow link, one killed again
-// and again, make the store that a single run makes.
+// TestCampaignOverNamespaces: four workers in network namespaces of their own, one of them behind a slow link, one whose link is cut
+// again and again, one killed again and again, make the store that a single run makes.
 func TestCampaignOverNamespaces(t *testing.T) {
 	u := self(t)
 	u.addKernel(t)
@@ -158,7 +165,7 @@ func TestCampaignOverNamespaces(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	kills := make(chan int, 1)
-	ended := make(chan struct{}, len(sites))
+	ended := make(chan struct{}, len(sites)+1)
 	for i, s := range sites {
 		start := func() *exec.Cmd {
 			c := u.program(ctx, "ip", "netns", "exec", s.name, binary, "worker", "--join", fmt.Sprintf("w%d.invitation", i), "--folder", fmt.Sprint("folder", i), "--jobs", "1", "--core", fmt.Sprint(i%2))
@@ -192,9 +199,22 @@ func TestCampaignOverNamespaces(t *testing.T) {
 			kills <- killed
 		}()
 	}
+	go func() {
+		defer func() { ended <- struct{}{} }()
+		for state := "down"; ctx.Err() == nil; {
+			if out, err := exec.Command("ip", "link", "set", sites[1].name, state).CombinedOutput(); err != nil {
+				t.Errorf("set a link %s: %v: %s", state, err, out)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(2 * time.Second):
+			}
+			state = map[string]string{"down": "up", "up": "down"}[state]
+		}
+	}()
 	err = coordinator.Wait()
 	cancel()
-	for range sites {
+	for range len(sites) + 1 {
 		<-ended
 	}
 	if err != nil {
@@ -208,5 +228,38 @@ func TestCampaignOverNamespaces(t *testing.T) {
 	sameStores(t, filepath.Join(u.home, "single"), filepath.Join(u.home, "divided"))
 	if !strings.Contains(out.String(), "144 loads measured") {
 		t.Errorf("it prints no results:\n%s", &out)
+	}
+}
+
+// TestCampaignInput: what is wrong with a command line, an invitation or a server is said in plain words, with the exit code for it.
+func TestCampaignInput(t *testing.T) {
+	u := self(t)
+	cut := u.write(t, "cut", `{"wiretime_invitation": 1, "worker": "a`)
+	newer := u.write(t, "newer", `{"wiretime_invitation": 9}`)
+	creds := u.write(t, "bad.creds", "x")
+	const nobody = "nats://127.0.0.1:1"
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"worker"}, exitInput, "name an invitation with --join"},
+		{[]string{"worker", "--nats", nobody}, exitInput, "--trust is missing"},
+		{[]string{"worker", "--nats", nobody, "--trust", "U"}, exitInput, "--creds is missing"},
+		{[]string{"worker", "--nats", nobody, "--trust", "U", "--creds", creds}, exitInput, "they are not what nsc writes"},
+		{[]string{"worker", "--join", cut, "--nats", nobody}, exitInput, "exclude each other"},
+		{[]string{"worker", "--join", "missing"}, exitInput, "no such file"},
+		{[]string{"worker", "--join", cut}, exitInput, "cut off or not an invitation"},
+		{[]string{"worker", "--join", newer}, exitInput, "use the Wiretime that the coordinator has"},
+		{[]string{"campaign", "run"}, exitInput, "no study given"},
+		{[]string{"campaign", "run", "first-look", "--room", "-1"}, exitInput, "--room -1"},
+		{[]string{"campaign", "run", "first-look", "--checks", "200"}, exitInput, "--checks 200"},
+		{[]string{"campaign", "run", "first-look", "--creds", creds}, exitInput, "name it with --nats"},
+		{[]string{"campaign", "run", "first-look", "--nats", nobody, "--listen", "127.0.0.1:0"}, exitInput, "--listen is about the NATS server that this program starts"},
+	} {
+		r := u.run(t, c.args...)
+		if r.code != c.code || !strings.Contains(r.errors, c.want) || r.out != "" {
+			t.Errorf("%v: exit code %d, want %d, with %q:\n%s%s", c.args, r.code, c.code, c.want, r.out, r.errors)
+		}
 	}
 }

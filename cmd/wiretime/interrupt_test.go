@@ -238,6 +238,18 @@ func TestFirstSignal(t *testing.T) {
 		p.signal(t, syscall.SIGTERM)
 		p.ends(t, 0)
 	})
+	t.Run("campaign with a stopped guest of its worker", func(t *testing.T) {
+		u := self(t)
+		u.addKernel(t)
+		p := u.begin(t, "campaign", "run", u.write(t, "study.yaml", strings.Replace(virtualStudyOf(100), "%s", "virtual", 1)), "--store", "kept")
+		p.await(t, "working for campaign")
+		stop(t, p.Process.Pid, "time-travel=inf-cpu")
+		p.signal(t, syscall.SIGINT)
+		p.ends(t, 0)
+		if !strings.Contains(p.said.String(), "campaign run --resume") {
+			t.Errorf("it does not say how to go on:\n%s", &p.said)
+		}
+	})
 }
 
 // virtualStudyOf is a study with so many repeats.
