@@ -66,12 +66,15 @@ test-long: $(SETUP)
 	@echo "== Long tests: advice on pages of known answer, with combinations and Chromium"
 	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestAdviceOnPagesOfKnownAnswer' -timeout 60m -v ./cmd/wiretime
 	WIRETIME_LONG=1 go test -run 'TestClockWatch' -v ./machine
+	@echo "== Long tests: a campaign over four network namespaces, with a slow worker, a cut link and a worker that is killed"
+	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestCampaignOverNamespaces' -timeout 20m -v ./cmd/wiretime
 
 	@echo "== Long tests: how often compare calls identical cells different"
 	WIRETIME_LONG=1 go test -count 1 -run 'TestFalsePositives' -timeout 60m -v ./compare
-	@echo "== Long tests: ten minutes of chaos, and 200 kills of runs on the virtual clock"
+	@echo "== Long tests: ten minutes of chaos, 200 kills of runs on the virtual clock, and 100 of campaigns"
 	$(MAKE) chaos DURATION=10m
 	$(MAKE) chaos KILLS=200
+	$(MAKE) chaos CAMPAIGN=1 KILLS=100
 
 DURATION := 1h
 KILLS := 0

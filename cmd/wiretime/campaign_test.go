@@ -123,9 +123,25 @@ func addNamespaces(t *testing.T, n int) (all []namespace) {
 	return all
 }
 
+// TestCampaignIsARun: two workers of this machine make the store that a single run makes. All batches are carried out twice.
+func TestCampaignIsARun(t *testing.T) {
+	u := self(t)
+	u.addKernel(t)
+	file := u.write(t, "study.yaml", dividedStudy)
+	for _, args := range [][]string{{"run", file, "--store", "single"}, {"campaign", "run", file, "--store", "divided", "--workers", "2", "--checks", "100"}} {
+		if r := u.run(t, args...); r.code != 0 {
+			t.Fatalf("%v: exit code %d: %s", args, r.code, r.errors)
+		}
+	}
+	sameStores(t, filepath.Join(u.home, "single"), filepath.Join(u.home, "divided"))
+}
+
 // TestCampaignOverNamespaces: four workers in network namespaces of their own, one of them behind a slow link, one whose link is cut
 // again and again, one killed again and again, make the store that a single run makes.
 func TestCampaignOverNamespaces(t *testing.T) {
+	if os.Getenv("WIRETIME_LONG") == "" {
+		t.Skip("it waits for leases to run out: set WIRETIME_LONG, as 'make test-long' does")
+	}
 	u := self(t)
 	u.addKernel(t)
 	sites := addNamespaces(t, 4)
