@@ -1,6 +1,9 @@
 package study
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Axis names a property by which the cells of a study differ. Selections and exports use the
 // same name.
@@ -53,6 +56,14 @@ const (
 	AxisStrategy   Axis = "strategy"   // how a page's client uses connections, or what a stream's client does at handovers
 	AxisAt         Axis = "at"         // the place whose workers load the page, such as "frankfurt", or PlaceAny
 )
+
+// Noun returns what sentences call a value of the axis, in the singular.
+func (a Axis) Noun() string {
+	if a == AxisAt {
+		return "place"
+	}
+	return strings.ReplaceAll(string(a), "_", " ")
+}
 
 // AxisInfo says how study files, keys and sentences write an axis.
 type AxisInfo struct {
