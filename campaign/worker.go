@@ -113,6 +113,9 @@ func (w *Worker) say(format string, args ...any) {
 // way then are given back.
 func (w *Worker) Run(ctx context.Context) error {
 	watcher, err := w.campaigns.Watch(ctx, broker.PlanKey(cmp.Or(w.Campaign, "*")))
+	if err != nil && w.Conn.IsClosed() {
+		err = closed(ctx, w.Conn) // which says why
+	}
 	if err != nil {
 		return fmt.Errorf("watch the campaigns: %w", err)
 	}
