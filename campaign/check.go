@@ -221,9 +221,12 @@ func (c *Coordinator) quarantine(ctx context.Context, worker, why string) error 
 	return c.repeat(ctx, worker, why)
 }
 
-// recall recalls who was quarantined before this coordinator took the campaign over, and finishes what its predecessor may
-// not have: their loads are retracted.
+// recall recalls what a coordinator before this one knew: the workers that the store describes, and who was quarantined. It finishes
+// what that coordinator may not have: the loads of quarantined workers are retracted.
 func (c *Coordinator) recall(ctx context.Context) error {
+	if err := c.recallWorkers(); err != nil {
+		return err
+	}
 	entries, err := c.campaigns.Watch(ctx, broker.QuarantineKey(c.Campaign, "*"), jetstream.IgnoreDeletes())
 	if err != nil {
 		return fmt.Errorf("look for quarantined workers: %w", err)

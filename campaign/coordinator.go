@@ -37,6 +37,9 @@ type Config struct {
 	Kernel   kernel.Kernel     // of the virtual clock; the zero value if no load is on it
 	Key      nkeys.KeyPair     // that signs the plan
 	Until    time.Time         // to which the plan holds
+	// End is when the campaign gives up what is not done, as at the end of a schedule's slot; zero: never. It ends before if
+	// nothing is left but work of places at which nobody works.
+	End time.Time
 	// Octets is how much room all artefacts together may take that are not in the store yet.
 	Octets int64
 	// Checks is the share of batches that are carried out twice, 0 to 1, and compared.
@@ -83,11 +86,11 @@ type Coordinator struct {
 	changed     chan struct{}
 	pace        pace
 	show        Progress
-	described   map[string]string // how the store describes workers
-	absent      map[string]bool   // places at which nobody works, of which the user knows
-	strikes     map[string]int    // results of a worker that could not be right
-	unpublished error             // why a batch is not in the stream of work
-	heard       time.Time         // when a result was kept last
+	known       map[string]string    // the descriptions of workers that the store has, by name
+	absent      map[string]time.Time // places with work at which nobody works, and since when
+	strikes     map[string]int       // results of a worker that could not be right
+	unpublished error                // why a batch is not in the stream of work
+	heard       time.Time            // when a result was kept last
 	states      map[string]seen
 }
 
@@ -136,10 +139,11 @@ func (c *Coordinator) Conduct(ctx context.Context) (err error) {
 		}
 		return c.during(ctx, c.watchConnection, func(ctx context.Context) error {
 			return c.during(ctx, c.watchWorkers, func(ctx context.Context) error {
-				if err := c.during(ctx, c.take, c.deal); err != nil {
+				err := c.during(ctx, c.take, c.deal)
+				if err != nil && !errors.Is(err, ErrOver) {
 					return err
 				}
-				return c.finish(ctx)
+				return errors.Join(err, c.finish(ctx))
 			})
 		})
 	})
@@ -180,7 +184,7 @@ func NewCoordinator(c Config) *Coordinator {
 	if c.terms == (terms{}) {
 		c.terms = usual()
 	}
-	return &Coordinator{Config: c, changed: make(chan struct{}, 1), described: map[string]string{}, absent: map[string]bool{}, strikes: map[string]int{}, states: map[string]seen{}}
+	return &Coordinator{Config: c, changed: make(chan struct{}, 1), known: map[string]string{}, absent: map[string]time.Time{}, strikes: map[string]int{}, states: map[string]seen{}}
 }
 
 // find makes the campaign's place in JetStream.
@@ -224,16 +228,9 @@ func (c *Coordinator) lead(ctx context.Context) (*lease, error) {
 	})
 }
 
-// track notes what the store holds of the batches and of the workers, and which batches are to be checked.
+// track notes what the store holds of the batches, and which batches are to be checked.
 func (c *Coordinator) track() error {
 	c.Plan.Cells = CellsOf(c.Cells)
-	workers, err := c.Store.Workers(c.Run.ID)
-	if err != nil {
-		return err
-	}
-	for _, w := range workers {
-		c.described[w.Name] = string(w.Described)
-	}
 	c.batches = make(map[int]*tracked, len(c.Batches))
 	for _, b := range c.Batches {
 		t := &tracked{batch: b, done: !b.Pending()}
@@ -244,27 +241,15 @@ func (c *Coordinator) track() error {
 		if !t.done {
 			c.left++
 		}
-		for _, l := range b.Loads {
-			if l.Done {
-				c.show.Done++
-			}
-		}
+		c.show.Planned += pendingLoads(b)
 	}
-	// Loads that cannot run here are in no batch and are done.
-	c.show.Planned = c.Run.Planned
-	c.show.Done += c.Run.Planned - countLoads(c.Batches)
+	c.show.Done = c.Run.Done
+	c.show.Planned += c.Run.Done
 	c.pace.start(time.Now(), c.show.Done)
 	return nil
 }
 
-func countLoads(batches []runner.Batch) (n int) {
-	for _, b := range batches {
-		n += len(b.Loads)
-	}
-	return n
-}
-
-// planTerm is how long a plan's signature holds if the configuration does not say.
+// planTerm is how long a plan's signature is valid. A coordinator that goes on signs anew.
 const planTerm = 30 * 24 * time.Hour
 
 // announce publishes the plan and makes the campaign's queues.
@@ -282,11 +267,7 @@ func (c *Coordinator) announce(ctx context.Context) error {
 		return err
 	}
 	slices.SortFunc(p.Sites, func(a, b Folder) int { return cmp.Compare(a.Name, b.Name) })
-	until := c.Until
-	if until.IsZero() {
-		until = time.Now().Add(planTerm)
-	}
-	object, s, err := sign(p, until, c.Key)
+	object, s, err := sign(p, time.Now().Add(planTerm), c.Key)
 	if err != nil {
 		return err
 	}
@@ -300,9 +281,6 @@ func (c *Coordinator) announce(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("make the queue %s in %s: %w", q.name, q.stream, err)
 		}
-	}
-	if _, err := broker.SweepArtefacts(ctx, c.js, time.Hour); err != nil {
-		return err
 	}
 	if _, err := putInput(ctx, c.inputs, object); err != nil {
 		return fmt.Errorf("send the plan of campaign %s: %w", c.Campaign, err)
@@ -367,11 +345,19 @@ func (c *Coordinator) sameCampaign(ctx context.Context, id string) error {
 	return nil
 }
 
-// publish puts the batches that are not done, and are not under way, into the stream of work.
+// publish puts the batches that are not done, and are not under way, into the stream of work. It removes those of which the
+// campaign knows nothing: a coordinator that died has left them there, and the slot in which they were wanted is over.
 func (c *Coordinator) publish(ctx context.Context) error {
 	under, err := c.underWay(ctx)
 	if err != nil {
 		return err
+	}
+	for name := range under {
+		if first, _, err := parseName(name); err != nil || c.batches[first] == nil {
+			if err := c.purge(ctx, broker.WorkStream, broker.WorkSubject(c.Campaign, "*", name)); err != nil {
+				return err
+			}
+		}
 	}
 	for _, b := range c.Batches {
 		for _, o := range c.wanted(c.batches[b.Loads[0].Index]) {
@@ -447,6 +433,12 @@ func (c *Coordinator) underWay(ctx context.Context) (map[string]bool, error) {
 func (c *Coordinator) await(ctx context.Context) error {
 	audits := time.NewTicker(c.terms.audit)
 	defer audits.Stop()
+	var end <-chan time.Time
+	if !c.End.IsZero() {
+		timer := time.NewTimer(time.Until(c.End))
+		defer timer.Stop()
+		end = timer.C
+	}
 	for {
 		c.mu.Lock()
 		over, err := c.left == 0 && c.checks == 0, c.unpublished
@@ -454,9 +446,14 @@ func (c *Coordinator) await(ctx context.Context) error {
 		if over || err != nil {
 			return err
 		}
+		if !c.End.IsZero() && c.forsaken(time.Now()) {
+			return c.over()
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-end:
+			return c.over()
 		case <-c.changed:
 		case <-audits.C:
 			if err := c.audit(ctx); err != nil && !passes(err) {
@@ -484,6 +481,10 @@ func (c *Coordinator) finish(ctx context.Context) error {
 	}
 	if len(failed) > 0 {
 		return fmt.Errorf("%d of %d batches could not be carried out; the first is %s", len(failed), len(c.Batches), failed[0])
+	}
+	run, err := c.Store.Run(c.Run.ID)
+	if err != nil || run.Done < run.Planned { // another slot's, or given up
+		return err
 	}
 	return c.Store.FinishRun(c.Run.ID, time.Now())
 }
@@ -516,4 +517,10 @@ func (c *Coordinator) purge(ctx context.Context, stream, subject string) error {
 		err = s.Purge(ctx, jetstream.WithPurgeSubject(subject))
 	}
 	return err
+}
+
+func (c *Coordinator) say(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Said(fmt.Sprintf(format, args...))
 }

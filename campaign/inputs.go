@@ -195,7 +195,7 @@ func unpackFolder(object []byte, dir string) error {
 			return err
 		}
 		if left -= head.Size; head.Typeflag != tar.TypeReg || !filepath.IsLocal(head.Name) || left < 0 {
-			return fmt.Errorf("it holds %.80q of %d octets, which is no file of a folder", head.Name, head.Size)
+			return fmt.Errorf("it holds %.80q of %d octets, want only regular files inside the folder, of at most %d octets in total", head.Name, head.Size, int64(longestFolder))
 		}
 		if err := unpackTo(root, head.Name, 0o644|fs.FileMode(head.Mode)&0o111, archive); err != nil {
 			return err

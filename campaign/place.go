@@ -3,6 +3,7 @@ package campaign
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"wiretime/campaign/broker"
+	"wiretime/english"
 	"wiretime/runner"
 	"wiretime/study"
 )
@@ -39,8 +41,8 @@ func (c *Coordinator) queues() []queue {
 	return all
 }
 
-// sayAbsent says at which places nobody works although there is work, once for each place until somebody does.
-func (c *Coordinator) sayAbsent(now time.Time) {
+// noteAbsent notes at which places nobody works although there is work, and says so, once for each place until somebody does.
+func (c *Coordinator) noteAbsent(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now.Sub(c.pace.began) < silence {
@@ -57,11 +59,31 @@ func (c *Coordinator) sayAbsent(now time.Time) {
 		for _, s := range c.states {
 			there = there || now.Sub(s.at) < silence && slices.Contains(s.At, place)
 		}
-		if !there && !c.absent[place] {
+		switch _, known := c.absent[place]; {
+		case there:
+			delete(c.absent, place)
+		case !known:
+			c.absent[place] = now
 			c.Said(fmt.Sprintf("nobody works at %s; start 'wiretime worker --at %[1]s' there", place))
 		}
-		c.absent[place] = !there
 	}
+}
+
+// forsaken reports whether all that is left is work of places at which nobody has worked for some time.
+func (c *Coordinator) forsaken(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := false
+	for _, t := range c.batches {
+		if t.done {
+			continue
+		}
+		left = true
+		if since, absent := c.absent[t.batch.At]; !absent || now.Sub(since) < c.terms.patience {
+			return false
+		}
+	}
+	return left
 }
 
 // places returns those of the plan's places that this worker may carry batches out for.
@@ -101,4 +123,24 @@ func (w *Worker) manner(places []string) string {
 		return fmt.Sprintf("%d at a time", w.Jobs)
 	}
 	return "at " + strings.Join(places, ", ")
+}
+
+// ErrOver is wrapped by the error of a campaign that has given up what was not done at its end (Config.End).
+var ErrOver = errors.New("its time is over")
+
+// over says what is not done at the campaign's end, and where nobody works.
+func (c *Coordinator) over() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	left := 0
+	for _, t := range c.batches {
+		if !t.done {
+			left += pendingLoads(t.batch)
+		}
+	}
+	why := ""
+	for _, place := range slices.Sorted(maps.Keys(c.absent)) {
+		why += "; nobody works at " + place
+	}
+	return fmt.Errorf("campaign %s: %w, with %s left%s", c.Campaign, ErrOver, english.Count(left, "load"), why)
 }

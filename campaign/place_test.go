@@ -182,7 +182,7 @@ func TestAPlaceWithoutWorkers(t *testing.T) {
 		if step.there {
 			c.states["w"] = seen{State{At: []string{"a"}}, at}
 		}
-		c.sayAbsent(at)
+		c.noteAbsent(at)
 		if len(said) != step.want {
 			t.Errorf("after %v it says %q", step.after, said)
 		}

@@ -17,13 +17,13 @@ var (
 	errQuarantined = errors.New("its coordinator has quarantined this worker")
 )
 
-// planned are the plans that the bucket holds.
+// planned holds the plans in the bucket.
 type planned struct {
 	mu      sync.Mutex
 	changed chan struct{}
-	waiting map[string]signed // by campaign; those that were not served yet
-	order   []string
-	current string // the ID of the run that is served
+	waiting map[string]signed // all plans, by campaign
+	order   []string          // campaigns that were not served yet
+	current string            // the ID of the run that is served
 	end     context.CancelCauseFunc
 }
 
@@ -103,6 +103,7 @@ func (p *planned) again(s signed) {
 	}
 }
 
+// serve says that a plan is served from now on. end is called when the plan goes.
 func (p *planned) serve(s signed, end context.CancelCauseFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +113,8 @@ func (p *planned) serve(s signed, end context.CancelCauseFunc) {
 	}
 }
 
-func (p *planned) served(signed) {
+// served says that no plan is served any more.
+func (p *planned) served() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.current, p.end = "", nil

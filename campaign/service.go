@@ -106,7 +106,7 @@ func (s *service) watchQuarantine(ctx context.Context) error {
 	}
 }
 
-// next waits for a batch. The error wraps context.DeadlineExceeded if there is none for some time.
+// next waits for a batch. After idle without one, the error wraps context.DeadlineExceeded.
 func next(ctx context.Context, queue jetstream.Consumer) (jetstream.Msg, error) {
 	limited, cancel := context.WithTimeout(ctx, idle)
 	defer cancel()

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 
@@ -95,7 +96,7 @@ func (c *Coordinator) watchWorkers(ctx context.Context) error {
 				c.note(entry)
 			}
 		case <-ticks.C:
-			c.sayAbsent(time.Now())
+			c.noteAbsent(time.Now())
 			c.report()
 		}
 	}
@@ -186,30 +187,48 @@ type description struct {
 	Environment json.RawMessage `json:"environment,omitzero"`
 }
 
-// describe puts a worker's description into the store before its first load, and again when it has changed.
+// recallWorkers recalls the workers that the store describes.
+func (c *Coordinator) recallWorkers() error {
+	workers, err := c.Store.Workers(c.Run.ID)
+	if err != nil {
+		return err
+	}
+	c.change(func() {
+		for _, w := range workers {
+			c.known[w.Name] = string(w.Described)
+		}
+	})
+	return nil
+}
+
+// describe puts a worker's description into the store before its first load, and again when it has changed. A worker that has not
+// said anything yet keeps the description that the store has.
 func (c *Coordinator) describe(worker string) error {
 	c.mu.Lock()
-	s, heard := c.states[worker]
+	known, described := c.known[worker]
+	s, said := c.states[worker]
 	c.mu.Unlock()
-	last, known := c.described[worker]
-	if known && !heard {
-		return nil
-	}
 	d := description{Host: s.Host, Wiretime: s.Version, At: s.At, Environment: s.Environment}
 	if s.Clock != nil {
 		d.Offset, d.Bound, d.Compared = &s.Clock.Offset, &s.Clock.Bound, s.Clock.Made
 	}
 	text, err := json.Marshal(d)
-	if err != nil || known && string(text) == last {
+	if err != nil || described && (!said || known == string(text)) {
 		return err
 	}
-	c.described[worker] = string(text)
-	return c.Store.PutWorker(c.Run.ID, worker, text)
+	if err := c.Store.PutWorker(c.Run.ID, worker, text); err != nil {
+		return err
+	}
+	c.change(func() { c.known[worker] = string(text) })
+	return nil
 }
 
 // describeAll describes the workers that the store has as they are now.
 func (c *Coordinator) describeAll() error {
-	for _, worker := range slices.Sorted(maps.Keys(c.described)) {
+	c.mu.Lock()
+	workers := slices.Sorted(maps.Keys(c.known))
+	c.mu.Unlock()
+	for _, worker := range workers {
 		if err := c.describe(worker); err != nil {
 			return err
 		}
@@ -225,3 +244,6 @@ func (c *Coordinator) plannedOf(b runner.Batch) []store.Planned {
 	}
 	return all
 }
+
+// lastToken returns where the last token of a subject or a key begins.
+func lastToken(subject string) int { return strings.LastIndexByte(subject, '.') + 1 }

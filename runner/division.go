@@ -40,7 +40,7 @@ func (b Batch) Pending() bool {
 // ErrNoPlace is wrapped by the error for a run that has loads on another clock than the virtual one and names no places for them.
 var ErrNoPlace = errors.New("on the real and the live clock a figure is that of a place")
 
-// Divide returns the batches of a run, in the order of the plan, and the run's cells. All loads are on the virtual clock, or at
+// Divide returns the batches of a run or of its slot, in the order of the plan, and the run's cells. All loads are on the virtual clock, or at
 // places. It has the loads that can run nowhere kept as unsupported, and leaves them out, as Run does.
 func Divide(c Config) (all []Batch, cells []study.Cell, err error) {
 	r := &run{Config: c, keeper: c.Store}
@@ -78,6 +78,9 @@ func Divide(c Config) (all []Batch, cells []study.Cell, err error) {
 		j, err := r.job(p)
 		if err != nil {
 			return err
+		}
+		if j.slot > 0 && j.slot != c.Slot {
+			return nil
 		}
 		if r.unsupportedAnywhere(j) != "" {
 			unable = append(unable, j)

@@ -6,6 +6,7 @@
 //	wiretime.db   the database; its schema is docs/store.md
 //	loads/<id>/   the artefacts of one load
 //	scratch/      what loads leave before it is kept; empty when no run is under way
+//	nats/         the NATS server of a campaign, which package campaign/broker keeps
 //	lock          held by the one process that writes
 //
 // A load is kept whole or not at all, even if the program is killed at any moment. Its

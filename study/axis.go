@@ -199,7 +199,7 @@ func Crowds() *Workload { return &crowds }
 // Workloads returns all workloads.
 func Workloads() []*Workload { return []*Workload{&pageLoads, &mediaStreams, &fileUploads, &crowds} }
 
-// WorkloadOf returns the workload whose cells have values on these axes, nil if there is none.
+// WorkloadOf returns the workload whose cells have values on these axes, or nil if no workload has them.
 func WorkloadOf(values map[Axis]string) *Workload {
 	for _, w := range Workloads() {
 		_, loaded := values[w.Subject]

@@ -235,7 +235,7 @@ func older(version, than string) bool {
 func numbers(version string) (n [3]int) {
 	version, _, _ = strings.Cut(strings.TrimPrefix(version, "v"), "-")
 	for i, text := range strings.SplitN(version, ".", 3) {
-		n[i], _ = strconv.Atoi(text) // what is no number counts as 0, which is too old
+		n[i], _ = strconv.Atoi(text) // anything else counts as 0, which is too old
 	}
 	return n
 }

@@ -193,7 +193,7 @@ func messages(ctx context.Context, stream jetstream.Stream, subject string) iter
 	}
 }
 
-// DeleteArtefact removes all objects with a name from ArtefactBucket. That there is none is no error. Only a coordinator
+// DeleteArtefact removes all objects with a name from ArtefactBucket. It succeeds if there are none. Only a coordinator
 // may do so.
 func DeleteArtefact(ctx context.Context, js jetstream.JetStream, name string) error {
 	stream, err := js.Stream(ctx, "OBJ_"+ArtefactBucket)

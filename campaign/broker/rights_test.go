@@ -62,7 +62,7 @@ func (c *campaign) publish(t *testing.T, subject, text string) {
 	}
 }
 
-// last is the last message of a subject in a stream, "" if there is none.
+// last returns the last message on a subject of a stream, or "" if the stream has none.
 func (c *campaign) last(t *testing.T, name, subject string) string {
 	t.Helper()
 	stream, err := c.coordinator.Stream(t.Context(), name)

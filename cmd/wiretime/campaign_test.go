@@ -253,7 +253,10 @@ func TestCampaignInput(t *testing.T) {
 	cut := u.write(t, "cut", `{"wiretime_invitation": 1, "worker": "a`)
 	newer := u.write(t, "newer", `{"wiretime_invitation": 9}`)
 	creds := u.write(t, "bad.creds", "x")
-	const nobody = "nats://127.0.0.1:1"
+	const (
+		nobody = "nats://127.0.0.1:1"
+		key    = "UAVATGKKBZY76QMFQDUOE2VCWHCA4ONXE63RA3QVLUWEVO2BPKCO4M5E" // a public key of no further use
+	)
 	for _, c := range []struct {
 		args []string
 		code int
@@ -261,8 +264,9 @@ func TestCampaignInput(t *testing.T) {
 	}{
 		{[]string{"worker"}, exitInput, "name an invitation with --join"},
 		{[]string{"worker", "--nats", nobody}, exitInput, "--trust is missing"},
-		{[]string{"worker", "--nats", nobody, "--trust", "U"}, exitInput, "--creds is missing"},
-		{[]string{"worker", "--nats", nobody, "--trust", "U", "--creds", creds}, exitInput, "they are not what nsc writes"},
+		{[]string{"worker", "--nats", nobody, "--trust", "U"}, exitInput, "--trust U: must be the key that the coordinator prints"},
+		{[]string{"worker", "--nats", nobody, "--trust", key}, exitInput, "--creds is missing"},
+		{[]string{"worker", "--nats", nobody, "--trust", key, "--creds", creds}, exitInput, "they are not what nsc writes"},
 		{[]string{"worker", "--join", cut, "--nats", nobody}, exitInput, "exclude each other"},
 		{[]string{"worker", "--join", "missing"}, exitInput, "no such file"},
 		{[]string{"worker", "--join", cut}, exitInput, "cut off or not an invitation"},
@@ -271,7 +275,7 @@ func TestCampaignInput(t *testing.T) {
 		{[]string{"campaign", "run", "first-look", "--room", "-1"}, exitInput, "--room -1"},
 		{[]string{"campaign", "run", "first-look", "--checks", "200"}, exitInput, "--checks 200"},
 		{[]string{"campaign", "run", "first-look", "--creds", creds}, exitInput, "name it with --nats"},
-		{[]string{"campaign", "run", "first-look", "--nats", nobody, "--listen", "127.0.0.1:0"}, exitInput, "--listen is about the NATS server that this program starts"},
+		{[]string{"campaign", "run", "first-look", "--nats", nobody, "--listen", "127.0.0.1:0"}, exitInput, "--listen configures the NATS server that this program starts"},
 	} {
 		r := u.run(t, c.args...)
 		if r.code != c.code || !strings.Contains(r.errors, c.want) || r.out != "" {

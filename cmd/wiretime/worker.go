@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/nats-io/nkeys"
 	"github.com/spf13/cobra"
 
 	"wiretime/campaign"
@@ -59,6 +60,8 @@ checksums and versions. Sites that it lacks it fetches, and with
 				return input(errors.New("work for campaigns: name an invitation with --join, or a NATS server with --nats"))
 			case o.join == "" && o.trust == "":
 				return input(errors.New("work for campaigns: --trust is missing: the coordinator prints the key that its plans are signed with"))
+			case o.join == "" && !nkeys.IsValidPublicUserKey(o.trust):
+				return input(fmt.Errorf("work for campaigns: --trust %s: must be the key that the coordinator prints, which begins with U and has 56 characters", o.trust))
 			case o.jobs < 1 || o.core < 0:
 				return input(fmt.Errorf("work for campaigns: --jobs %d must be positive, and --core %d must not be negative", o.jobs, o.core))
 			}
