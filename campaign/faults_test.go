@@ -68,7 +68,7 @@ func TestCoordinatorEnds(t *testing.T) {
 					break
 				}
 				if f.ctx.Err() != nil {
-					t.Fatalf("after %d ends: %v", ends, err)
+					t.Fatalf("after %d ends: %v; said was\n%s", ends, err, strings.Join(f.said, "\n"))
 				}
 				ends++
 			}

@@ -138,9 +138,9 @@ func (c *Coordinator) over() error {
 			left += pendingLoads(t.batch)
 		}
 	}
-	why := ""
-	for _, place := range slices.Sorted(maps.Keys(c.absent)) {
-		why += "; nobody works at " + place
+	absent := slices.Sorted(maps.Keys(c.absent))
+	for i, place := range absent {
+		absent[i] = "; nobody works at " + place
 	}
-	return fmt.Errorf("campaign %s: %w, with %s left%s", c.Campaign, ErrOver, english.Count(left, "load"), why)
+	return fmt.Errorf("campaign %s: %w, with %s left%s", c.Campaign, ErrOver, english.Count(left, "load"), strings.Join(absent, ""))
 }

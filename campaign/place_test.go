@@ -2,12 +2,17 @@ package campaign
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
+	"wiretime/campaign/broker"
 	"wiretime/network"
 	"wiretime/runner"
 	"wiretime/store"
@@ -185,6 +190,65 @@ func TestAPlaceWithoutWorkers(t *testing.T) {
 		c.noteAbsent(at)
 		if len(said) != step.want {
 			t.Errorf("after %v it says %q", step.after, said)
+		}
+	}
+}
+
+// TestACampaignHasAnEnd: at its end a campaign gives up what is left, with nothing left in NATS, and the next one with the same store
+// goes on from there. Work that another coordinator has left behind is not carried out.
+func TestACampaignHasAnEnd(t *testing.T) {
+	t.Parallel()
+	f := plannedCampaign(t)
+	f.atPlaces("a", "b")
+	js := f.setup()
+	if _, err := js.Publish(f.ctx, broker.WorkSubject("c", "a", "999"), []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	ended := f.conducting(func(c *Config) { f.placed(c); c.End = time.Now().Add(time.Second) })
+	work, err := js.Stream(f.ctx, broker.WorkStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.await("work that nobody wants is still there", func() bool {
+		_, err := work.GetLastMsgForSubject(f.ctx, broker.WorkSubject("c", "a", "999"))
+		return errors.Is(err, jetstream.ErrMsgNotFound)
+	})
+	if err := <-ended; !errors.Is(err, ErrOver) || !strings.Contains(err.Error(), "with 8 loads left") {
+		t.Fatal(err)
+	}
+	f.left(js)
+	for _, at := range []string{"a", "b"} {
+		c := f.worker("of-"+at, maker{})
+		c.At = []string{at}
+		f.work(c)
+	}
+	if err := f.conduct(f.ctx, func(c *Config) { f.placed(c); c.End = time.Now().Add(time.Hour) }); err != nil {
+		t.Fatal(err)
+	}
+	if loads, _ := f.placedLoads(); len(loads) != 7 { // of 0 to 7, the maker makes none of 5
+		t.Errorf("%d valid loads", len(loads))
+	}
+}
+
+// TestAForsakenCampaign: with an end, a campaign waits for workers of a place for some time only, once nothing else is left.
+func TestAForsakenCampaign(t *testing.T) {
+	now := time.Now()
+	c := NewCoordinator(Config{})
+	for _, step := range []struct {
+		what    string
+		batches map[int]*tracked
+		absent  map[string]time.Time
+		want    bool
+	}{
+		{"nothing is left", map[int]*tracked{0: {batch: runner.Batch{At: "a"}, done: true}}, nil, false},
+		{"somebody is there", map[int]*tracked{0: {batch: runner.Batch{At: "a"}}}, nil, false},
+		{"nobody has been there for long", map[int]*tracked{0: {batch: runner.Batch{At: "a"}}}, map[string]time.Time{"a": now.Add(-c.terms.patience)}, true},
+		{"nobody is there for now", map[int]*tracked{0: {batch: runner.Batch{At: "a"}}}, map[string]time.Time{"a": now.Add(time.Second - c.terms.patience)}, false},
+		{"somebody is elsewhere", map[int]*tracked{0: {batch: runner.Batch{At: "a"}}, 1: {batch: runner.Batch{At: "b"}}}, map[string]time.Time{"a": now.Add(-c.terms.patience)}, false},
+	} {
+		c.batches, c.absent = step.batches, step.absent
+		if got := c.forsaken(now); got != step.want {
+			t.Errorf("%s: forsaken is %t", step.what, got)
 		}
 	}
 }

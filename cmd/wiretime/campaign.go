@@ -200,8 +200,10 @@ func runCampaign(o campaignOptions) (err error) {
 			return err
 		}
 	}
-	if c.Octets, err = room(o, st.Dir()); err != nil {
-		return err
+	if c.Octets = o.room * 1e6; o.room == 0 {
+		if c.Octets, err = room(o.reach, st.Dir()); err != nil {
+			return err
+		}
 	}
 	if c.End, err = endOfSlot(o.run); err != nil {
 		return err
@@ -235,12 +237,9 @@ func runCampaign(o campaignOptions) (err error) {
 // usualRoom is how many octets artefacts may take in NATS, unless the user or the disk says otherwise.
 const usualRoom = 10e9
 
-// room returns how many octets artefacts may take in NATS.
-func room(o campaignOptions, dir string) (int64, error) {
-	if o.room > 0 {
-		return o.room * 1e6, nil
-	}
-	if o.reach.access.URL != "" {
+// room returns how many octets artefacts may take in NATS. If its server is this program's, they lie on the disk of dir.
+func room(r reach, dir string) (int64, error) {
+	if r.access.URL != "" {
 		return usualRoom, nil
 	}
 	var fs unix.Statfs_t

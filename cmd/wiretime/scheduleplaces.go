@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"wiretime/campaign/broker"
 	"wiretime/schedule"
@@ -60,17 +64,49 @@ func (t *timetable) end(now time.Time) time.Time {
 	return time.Date(from.Year, from.Month, from.Day+t.Days+1, 0, 0, 0, 0, t.Zone)
 }
 
-// followServed carries the schedule out, with a NATS server beside it if it needs one.
+// followServed carries the schedule out, with a NATS server beside it if it needs one. Workers can join before the first slot.
 func followServed(ctx context.Context, o scheduleOptions, t *timetable) (err error) {
-	if t.reach.listen == "" {
+	var conn *nats.Conn
+	switch {
+	case t.reach.listen != "":
+		server, err := t.startServer(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, server.Close()) }()
+		conn, err = server.Coordinator(ctx)
+		if err != nil {
+			return err
+		}
+	case t.reach.access.URL != "":
+		if conn, err = t.reach.access.Connect(ctx, "wiretime schedule "+t.Name); err != nil {
+			return err
+		}
+	default:
 		return follow(ctx, o, t)
 	}
-	server, err := t.startServer(ctx)
+	err = t.setUp(ctx, conn)
+	conn.Close()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, server.Close()) }()
 	return follow(ctx, o, t)
+}
+
+// setUp makes what campaigns and their workers need in NATS.
+func (t *timetable) setUp(ctx context.Context, conn *nats.Conn) error {
+	if err := os.MkdirAll(t.store, 0o755); err != nil {
+		return fmt.Errorf("set up NATS for schedule %s: %w", t.Name, err)
+	}
+	octets, err := room(t.reach, t.store)
+	if err != nil {
+		return err
+	}
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return err
+	}
+	return broker.Setup(ctx, js, octets)
 }
 
 // command is how this program carries out a study in a slot.
