@@ -29,9 +29,10 @@ func (c *Coordinator) sampled(b runner.Batch) bool {
 	return float64(binary.BigEndian.Uint64(digest[:]))/math.MaxUint64 < c.Checks
 }
 
-// repeatable reports whether a batch leaves the same bytes each time. Other people's programs need not.
+// repeatable reports whether a batch leaves the same bytes each time. Loads at a place do not, and other people's programs need
+// not.
 func (c *Coordinator) repeatable(b runner.Batch) bool {
-	return !slices.ContainsFunc(b.Loads, func(l runner.BatchLoad) bool {
+	return b.At == "" && !slices.ContainsFunc(b.Loads, func(l runner.BatchLoad) bool {
 		cell := c.Cells[l.Cell]
 		return pageload.IsBrowser(cell.By()) || cell.Unusual(study.AxisServer)
 	})

@@ -34,9 +34,12 @@ type Config struct {
 	Cells    []study.Cell      // of the run
 	Sites    map[string]string // folders of the plan's sites that are not built in, by name
 	Program  string            // the file of this program, for workers that have another one; empty: they cannot fetch it
-	Kernel   kernel.Kernel
-	Key      nkeys.KeyPair // that signs the plan
-	Until    time.Time     // to which the plan holds
+	Kernel   kernel.Kernel     // of the virtual clock; the zero value if no load is on it
+	Key      nkeys.KeyPair     // that signs the plan
+	Until    time.Time         // to which the plan holds
+	// End is when the campaign gives up what is not done, as at the end of a schedule's slot; zero: never. It ends before if
+	// nothing is left but work of places at which nobody works.
+	End time.Time
 	// Octets is how much room all artefacts together may take that are not in the store yet.
 	Octets int64
 	// Checks is the share of batches that are carried out twice, 0 to 1, and compared.
@@ -83,10 +86,11 @@ type Coordinator struct {
 	changed     chan struct{}
 	pace        pace
 	show        Progress
-	known       map[string]string // the descriptions of workers that the store has, by name
-	strikes     map[string]int    // results of a worker that could not be right
-	unpublished error             // why a batch is not in the stream of work
-	heard       time.Time         // when a result was kept last
+	known       map[string]string    // the descriptions of workers that the store has, by name
+	absent      map[string]time.Time // places with work at which nobody works, and since when
+	strikes     map[string]int       // results of a worker that could not be right
+	unpublished error                // why a batch is not in the stream of work
+	heard       time.Time            // when a result was kept last
 	states      map[string]seen
 }
 
@@ -114,12 +118,19 @@ func (c *Coordinator) Conduct(ctx context.Context) (err error) {
 	if err := c.find(ctx); err != nil {
 		return err
 	}
-	c.track()
+	if err := c.track(); err != nil {
+		return err
+	}
 	l, err := c.lead(ctx)
 	if err != nil {
 		return err
 	}
 	err = c.during(ctx, l.hold, func(ctx context.Context) error {
+		silent, err := tellTime(c.Conn, c.Campaign, time.Now)
+		if err != nil {
+			return err
+		}
+		defer silent()
 		if err := c.recall(ctx); err != nil {
 			return err
 		}
@@ -128,10 +139,11 @@ func (c *Coordinator) Conduct(ctx context.Context) (err error) {
 		}
 		return c.during(ctx, c.watchConnection, func(ctx context.Context) error {
 			return c.during(ctx, c.watchWorkers, func(ctx context.Context) error {
-				if err := c.during(ctx, c.take, c.deal); err != nil {
+				err := c.during(ctx, c.take, c.deal)
+				if err != nil && !errors.Is(err, ErrOver) {
 					return err
 				}
-				return c.finish(ctx)
+				return errors.Join(err, c.finish(ctx))
 			})
 		})
 	})
@@ -172,7 +184,7 @@ func NewCoordinator(c Config) *Coordinator {
 	if c.terms == (terms{}) {
 		c.terms = usual()
 	}
-	return &Coordinator{Config: c, changed: make(chan struct{}, 1), known: map[string]string{}, strikes: map[string]int{}, states: map[string]seen{}}
+	return &Coordinator{Config: c, changed: make(chan struct{}, 1), known: map[string]string{}, absent: map[string]time.Time{}, strikes: map[string]int{}, states: map[string]seen{}}
 }
 
 // find makes the campaign's place in JetStream.
@@ -216,8 +228,9 @@ func (c *Coordinator) lead(ctx context.Context) (*lease, error) {
 	})
 }
 
-// track notes what the store holds of the batches, and which are to be checked.
-func (c *Coordinator) track() {
+// track notes what the store holds of the batches, and which batches are to be checked.
+func (c *Coordinator) track() error {
+	c.Plan.Cells = CellsOf(c.Cells)
 	c.batches = make(map[int]*tracked, len(c.Batches))
 	for _, b := range c.Batches {
 		t := &tracked{batch: b, done: !b.Pending()}
@@ -228,23 +241,12 @@ func (c *Coordinator) track() {
 		if !t.done {
 			c.left++
 		}
-		for _, l := range b.Loads {
-			if l.Done {
-				c.show.Done++
-			}
-		}
+		c.show.Planned += pendingLoads(b)
 	}
-	// Loads that cannot run here are in no batch and are done.
-	c.show.Planned = c.Run.Planned
-	c.show.Done += c.Run.Planned - countLoads(c.Batches)
+	c.show.Done = c.Run.Done
+	c.show.Planned += c.Run.Done
 	c.pace.start(time.Now(), c.show.Done)
-}
-
-func countLoads(batches []runner.Batch) (n int) {
-	for _, b := range batches {
-		n += len(b.Loads)
-	}
-	return n
+	return nil
 }
 
 // planTerm is how long a plan's signature is valid. A coordinator that goes on signs anew.
@@ -253,7 +255,7 @@ const planTerm = 30 * 24 * time.Hour
 // announce publishes the plan and makes the campaign's queues.
 func (c *Coordinator) announce(ctx context.Context) error {
 	p := c.Plan
-	p.Campaign, p.ID, p.Run, p.Cells = c.Campaign, RunID(c.Run), c.Run.ID, CellsOf(c.Cells)
+	p.Campaign, p.ID, p.Run = c.Campaign, RunID(c.Run), c.Run.ID
 	for name, folder := range c.Sites {
 		sent, err := c.sendFolder(ctx, name, folder)
 		if err != nil {
@@ -272,12 +274,12 @@ func (c *Coordinator) announce(ctx context.Context) error {
 	if err := c.sameCampaign(ctx, p.ID); err != nil {
 		return err
 	}
-	for stream, subject := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
-		_, err := c.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
-			Durable: c.Campaign, FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.terms.ack, MaxAckPending: -1, MaxWaiting: 100_000,
+	for _, q := range c.queues() {
+		_, err := c.js.CreateOrUpdateConsumer(ctx, q.stream, jetstream.ConsumerConfig{
+			Durable: q.name, FilterSubject: q.subject, AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.terms.ack, MaxAckPending: -1, MaxWaiting: 100_000,
 		})
 		if err != nil {
-			return fmt.Errorf("make the queue of campaign %s in %s: %w", c.Campaign, stream, err)
+			return fmt.Errorf("make the queue %s in %s: %w", q.name, q.stream, err)
 		}
 	}
 	if _, err := putInput(ctx, c.inputs, object); err != nil {
@@ -310,8 +312,10 @@ func (c *Coordinator) sendPrograms(ctx context.Context, p *Plan) (err error) {
 	if c.Program == "" {
 		return nil
 	}
-	if p.Kernel, err = c.sendFolder(ctx, c.Kernel.Hash, filepath.Dir(c.Kernel.Path)); err != nil {
-		return err
+	if c.Kernel.Path != "" {
+		if p.Kernel, err = c.sendFolder(ctx, c.Kernel.Hash, filepath.Dir(c.Kernel.Path)); err != nil {
+			return err
+		}
 	}
 	if p.Program.SHA256, err = runner.SumFile(c.Program); err == nil {
 		p.Program.Object, err = putProgram(ctx, c.inputs, c.Program)
@@ -341,11 +345,19 @@ func (c *Coordinator) sameCampaign(ctx context.Context, id string) error {
 	return nil
 }
 
-// publish puts the batches that are not done, and are not under way, into the stream of work.
+// publish puts the batches that are not done, and are not under way, into the stream of work. It removes those of which the
+// campaign knows nothing: a coordinator that died has left them there, and the slot in which they were wanted is over.
 func (c *Coordinator) publish(ctx context.Context) error {
 	under, err := c.underWay(ctx)
 	if err != nil {
 		return err
+	}
+	for name := range under {
+		if first, _, err := parseName(name); err != nil || c.batches[first] == nil {
+			if err := c.purge(ctx, broker.WorkStream, broker.WorkSubject(c.Campaign, "*", name)); err != nil {
+				return err
+			}
+		}
 	}
 	for _, b := range c.Batches {
 		for _, o := range c.wanted(c.batches[b.Loads[0].Index]) {
@@ -387,7 +399,7 @@ func (c *Coordinator) order(ctx context.Context, o order) error {
 	}
 	for {
 		// The connection counts what is on its way; when it is slow, this waits.
-		_, err := c.js.PublishAsync(broker.WorkSubject(c.Campaign, o.name()), text)
+		_, err := c.js.PublishAsync(broker.WorkSubject(c.Campaign, placeOf(o.Batch), o.name()), text)
 		if err == nil || !errors.Is(err, jetstream.ErrTooManyStalledMsgs) {
 			return err
 		}
@@ -401,7 +413,7 @@ func (c *Coordinator) order(ctx context.Context, o order) error {
 // batch leaves that stream when its result is in the other one.
 func (c *Coordinator) underWay(ctx context.Context) (map[string]bool, error) {
 	under := map[string]bool{}
-	for _, place := range [][2]string{{broker.WorkStream, broker.WorkSubject(c.Campaign, "*")}, {broker.ResultStream, broker.ResultSubject(c.Campaign, "*", "*")}} {
+	for _, place := range [][2]string{{broker.WorkStream, broker.WorkSubject(c.Campaign, "*", "*")}, {broker.ResultStream, broker.ResultSubject(c.Campaign, "*", "*")}} {
 		s, err := c.js.Stream(ctx, place[0])
 		if err != nil {
 			return nil, err
@@ -421,6 +433,12 @@ func (c *Coordinator) underWay(ctx context.Context) (map[string]bool, error) {
 func (c *Coordinator) await(ctx context.Context) error {
 	audits := time.NewTicker(c.terms.audit)
 	defer audits.Stop()
+	var end <-chan time.Time
+	if !c.End.IsZero() {
+		timer := time.NewTimer(time.Until(c.End))
+		defer timer.Stop()
+		end = timer.C
+	}
 	for {
 		c.mu.Lock()
 		over, err := c.left == 0 && c.checks == 0, c.unpublished
@@ -428,9 +446,14 @@ func (c *Coordinator) await(ctx context.Context) error {
 		if over || err != nil {
 			return err
 		}
+		if !c.End.IsZero() && c.forsaken(time.Now()) {
+			return c.over()
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-end:
+			return c.over()
 		case <-c.changed:
 		case <-audits.C:
 			if err := c.audit(ctx); err != nil && !passes(err) {
@@ -442,6 +465,9 @@ func (c *Coordinator) await(ctx context.Context) error {
 
 // finish removes the campaign from NATS, and finishes the run in the store.
 func (c *Coordinator) finish(ctx context.Context) error {
+	if err := c.describeAll(); err != nil {
+		return err
+	}
 	err := c.campaigns.Purge(ctx, broker.PlanKey(c.Campaign))
 	c.dismiss(ctx)
 	if err = errors.Join(err, c.remove(ctx)); err != nil {
@@ -456,14 +482,18 @@ func (c *Coordinator) finish(ctx context.Context) error {
 	if len(failed) > 0 {
 		return fmt.Errorf("%d of %d batches could not be carried out; the first is %s", len(failed), len(c.Batches), failed[0])
 	}
+	run, err := c.Store.Run(c.Run.ID)
+	if err != nil || run.Done < run.Planned { // another slot's, or given up
+		return err
+	}
 	return c.Store.FinishRun(c.Run.ID, time.Now())
 }
 
 // remove removes all of the campaign from NATS but its plan.
 func (c *Coordinator) remove(ctx context.Context) error {
 	var errs []error
-	for stream, subject := range map[string]string{broker.WorkStream: broker.WorkSubject(c.Campaign, "*"), broker.ResultStream: broker.ResultSubject(c.Campaign, "*", "*")} {
-		errs = append(errs, c.purge(ctx, stream, subject), c.js.DeleteConsumer(ctx, stream, c.Campaign))
+	for _, q := range c.queues() {
+		errs = append(errs, c.purge(ctx, q.stream, q.subject), c.js.DeleteConsumer(ctx, q.stream, q.name))
 	}
 	for _, worker := range c.show.Quarantined {
 		errs = append(errs, c.campaigns.Purge(ctx, broker.QuarantineKey(c.Campaign, worker)))

@@ -18,6 +18,7 @@ import (
 	"wiretime/campaign/broker"
 	"wiretime/runner"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // TestCampaign: three workers make all loads once, half of them checked, and nothing is left in NATS.
@@ -67,7 +68,7 @@ func TestCoordinatorEnds(t *testing.T) {
 					break
 				}
 				if f.ctx.Err() != nil {
-					t.Fatalf("after %d ends: %v", ends, err)
+					t.Fatalf("after %d ends: %v; said was\n%s", ends, err, strings.Join(f.said, "\n"))
 				}
 				ends++
 			}
@@ -143,16 +144,22 @@ func TestTwoCampaignsOfOneName(t *testing.T) {
 	f.whole(0)
 }
 
-// raw is a worker that does by hand what it is told to.
-func (f *fixture) raw(name string) *service {
+// byHand is a worker that does what it is told to, and nothing by itself.
+type byHand struct {
+	*service
+	queue jetstream.Consumer
+}
+
+// raw is a worker by hand that takes batches of a place.
+func (f *fixture) raw(name, place string) byHand {
 	f.t.Helper()
 	w, err := NewWorker(f.ctx, f.worker(name, maker{}))
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	var consumer jetstream.Consumer
+	var queue jetstream.Consumer
 	f.await("the campaign does not begin", func() bool {
-		consumer, err = w.js.Consumer(f.ctx, broker.WorkStream, "c")
+		queue, err = w.js.Consumer(f.ctx, broker.WorkStream, broker.WorkQueue("c", place))
 		return err == nil
 	})
 	st, err := store.Open(f.dir, store.Read)
@@ -164,13 +171,13 @@ func (f *fixture) raw(name string) *service {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return &service{Worker: w, plan: &Plan{Campaign: "c", ID: RunID(run)}, executor: maker{}, consumer: consumer, dir: w.Dir, done: map[int]bool{}}
+	return byHand{&service{Worker: w, plan: &Plan{Campaign: "c", ID: RunID(run)}, executor: maker{}, dir: w.Dir, done: map[int]bool{}}, queue}
 }
 
 // take takes a batch and carries it out, but does not send it.
-func (f *fixture) take(s *service) *carriedOut {
+func (f *fixture) take(s byHand) *carriedOut {
 	f.t.Helper()
-	m, err := s.consumer.Next(jetstream.FetchContext(f.ctx))
+	m, err := s.queue.Next(jetstream.FetchContext(f.ctx))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -195,7 +202,7 @@ func TestLateWorker(t *testing.T) {
 	f := plannedCampaign(t)
 	f.setup()
 	ended := f.conducting(nil)
-	late := f.raw("late")
+	late := f.raw("late", study.PlaceAny)
 	taken := f.take(late)
 	taken.stop() // no heartbeat any more
 	var others atomic.Int32

@@ -176,14 +176,14 @@ func TestForeignParcels(t *testing.T) {
 	}
 	slices.Sort(names)
 	for i, name := range names {
-		hostile := f.raw(fmt.Sprint("hostile", i))
+		hostile := f.raw(fmt.Sprint("hostile", i), study.PlaceAny)
 		_, attempts := honest(t)
 		parcel := foreign[name](t, attempts)
 		digest, err := broker.PutArtefact(f.ctx, hostile.js, bytes.NewReader(parcel))
 		if err != nil {
 			t.Fatal(name, ": ", err)
 		}
-		f.send(hostile, "0", result{ID: hostile.plan.ID, Parcel: digest, Octets: max(1, int64(len(parcel)))})
+		f.send(hostile.service, "0", result{ID: hostile.plan.ID, Parcel: digest, Octets: max(1, int64(len(parcel)))})
 		f.heard(fmt.Sprintf("a result of worker hostile%d was refused", i))
 	}
 	select {
@@ -222,7 +222,7 @@ func TestForeignResults(t *testing.T) {
 	f.setup()
 	var last Progress
 	ended := f.conducting(func(c *Config) { c.Report = func(p Progress) { last = p } })
-	hostile := f.raw("hostile")
+	hostile := f.raw("hostile", study.PlaceAny)
 	id, digest := hostile.plan.ID, strings.Repeat("ab", 32)
 	for i, c := range []struct {
 		batch  string
@@ -244,21 +244,21 @@ func TestForeignResults(t *testing.T) {
 		{"0", `{"ID":1}`},
 		{"0", "[" + strings.Repeat("[", 10_000)},
 	} {
-		f.send(hostile, c.batch, c.result)
+		f.send(hostile.service, c.batch, c.result)
 		f.await(fmt.Sprint("a message is not dropped: ", i), func() bool {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			return strings.Count(strings.Join(f.said, "\n"), "was dropped") == i+1
 		})
 	}
-	f.send(hostile, "0", result{ID: id, Parcel: digest, Octets: 1})
+	f.send(hostile.service, "0", result{ID: id, Parcel: digest, Octets: 1})
 	f.heard("there is no parcel") // which need not be its fault
 	junk, err := broker.PutArtefact(f.ctx, hostile.js, strings.NewReader("junk"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range maxStrikes {
-		f.send(hostile, "0", result{ID: id, Parcel: junk, Octets: 4})
+		f.send(hostile.service, "0", result{ID: id, Parcel: junk, Octets: 4})
 	}
 	f.heard("worker hostile is quarantined: 3 of its results in a row could not be right")
 	f.work(f.worker("a", maker{}))

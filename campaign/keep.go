@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ func (c *Coordinator) keep(ctx context.Context, some []*arrived) error {
 			}
 			continue
 		}
+		c.noteClock(a.vote.worker, a.result.Clock)
 		if err := c.describe(a.vote.worker); err != nil {
 			return err
 		}
@@ -163,8 +165,15 @@ func (c *Coordinator) records(fresh []*arrived) []store.LoadRecord {
 			at := slices.IndexFunc(planned, func(p store.Planned) bool { return p.Index == one.Index })
 			r := one.record(planned[at], runner.ProgramsOf(c.Plan.Programs, planned[at].Cell), a.vote.worker)
 			runner.Keep(&r, c.Keep)
-			if !r.Drop {
+			if !r.Drop || !c.Plan.Bare {
 				r.Files = nil // they are staged
+			}
+			if clock := a.result.Clock; clock != nil && a.batch.At != "" && r.Validity != store.Unsupported {
+				r.Values = maps.Clone(r.Values)
+				if r.Values == nil {
+					r.Values = map[string]float64{}
+				}
+				runner.NoteClock(r.Values, clock.Offset, clock.Bound)
 			}
 			all = append(all, r)
 		}

@@ -52,6 +52,8 @@ type result struct {
 	Parcel string // the name and SHA-256 of the object with what the loads left
 	Octets int64  // of the parcel
 	Failed string `json:",omitzero"` // why there is no parcel
+	// Clock compares the worker's clock with the coordinator's, when a batch of a place began.
+	Clock *Comparison `json:",omitzero"`
 }
 
 // isDigest reports whether a text is a SHA-256 as this package writes it.
@@ -71,6 +73,9 @@ func parseResult(text []byte) (r result, err error) {
 	}
 	if r.Failed == "" && (!isDigest(r.Parcel) || r.Octets <= 0) || len(r.Failed) > longestFailure {
 		return result{}, fmt.Errorf("%w: its message names neither a parcel nor a failure", ErrWrong)
+	}
+	if r.Clock != nil && r.Clock.Bound < 0 {
+		return result{}, fmt.Errorf("%w: its message bounds a clock's offset by %v", ErrWrong, r.Clock.Bound)
 	}
 	return r, nil
 }

@@ -20,7 +20,7 @@ import (
 // send sends what a batch has left and acknowledges the batch.
 func (c *carriedOut) send(ctx context.Context) error {
 	defer c.abandon()
-	r := result{ID: c.plan.ID, Failed: c.failed}
+	r := result{ID: c.plan.ID, Failed: c.failed, Clock: c.clock}
 	if c.failed == "" {
 		parcel, err := c.pack(&r)
 		if err != nil {

@@ -21,7 +21,6 @@ type service struct {
 	*Worker
 	plan     *Plan
 	executor Executor
-	consumer jetstream.Consumer
 	dir      string
 
 	mu       sync.Mutex
@@ -29,18 +28,19 @@ type service struct {
 	batches  int
 	attempts int
 	underWay int
+	clock    *Comparison // the last one
 }
 
 // maxFailures is how many batches may fail in a row before a worker stops. So many failures are the machine's fault.
 const maxFailures = 3
 
-// work carries out one batch after the other. What a batch has left is sent while the next one is carried out.
-func (s *service) work(ctx context.Context, core int) error {
+// work carries out one batch of a queue after the other. What a batch has left is sent while the next one is carried out.
+func (s *service) work(ctx context.Context, queue jetstream.Consumer, core int) error {
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	slot, failures := make(chan struct{}, 1), 0
 	for ctx.Err() == nil {
-		m, err := s.next(ctx)
+		m, err := next(ctx, queue)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -107,10 +107,10 @@ func (s *service) watchQuarantine(ctx context.Context) error {
 }
 
 // next waits for a batch. After idle without one, the error wraps context.DeadlineExceeded.
-func (s *service) next(ctx context.Context) (jetstream.Msg, error) {
+func next(ctx context.Context, queue jetstream.Consumer) (jetstream.Msg, error) {
 	limited, cancel := context.WithTimeout(ctx, idle)
 	defer cancel()
-	return s.consumer.Next(jetstream.FetchContext(limited), jetstream.FetchHeartbeat(idleBeat))
+	return queue.Next(jetstream.FetchContext(limited), jetstream.FetchHeartbeat(idleBeat))
 }
 
 // pause waits; false when ctx ends.
@@ -133,6 +133,7 @@ type carriedOut struct {
 	records []store.LoadRecord
 	dir     string
 	failed  string // why there are no records
+	clock   *Comparison
 	stop    func() // ends the heartbeats
 }
 
@@ -170,6 +171,9 @@ func (s *service) carryOut(ctx context.Context, core int, m jetstream.Msg) (*car
 	if o.Copy <= 1 && meta.NumDelivered > uint64(mostTries+o.Copy*checkTries) {
 		c.failed = fmt.Sprintf("%d workers gave it up or died of it", meta.NumDelivered-1)
 		return c, nil
+	}
+	if o.Batch.At != "" {
+		c.clock = s.compareClock(ctx)
 	}
 	s.count(func() { s.underWay++ })
 	c.records, err = s.executor.Do(ctx, core, o.Batch, c.dir, func() { s.count(func() { s.attempts++ }) })

@@ -14,11 +14,13 @@ type terms struct {
 	audit time.Duration
 	// upload is how long an upload of artefacts may pause before it counts as broken off.
 	upload time.Duration
+	// patience is how long a campaign that has an end waits for workers of a place.
+	patience time.Duration
 }
 
 // usual returns the terms of all campaigns.
 func usual() terms {
-	return terms{ack: 30 * time.Second, lease: 15 * time.Second, pause: 2 * time.Second, audit: 30 * time.Second, upload: time.Minute}
+	return terms{ack: 30 * time.Second, lease: 15 * time.Second, pause: 2 * time.Second, audit: 30 * time.Second, upload: time.Minute, patience: 5 * time.Minute}
 }
 
 // heartbeat is the time between two signs of life during a term: four may be lost.

@@ -3,6 +3,7 @@ package campaign
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -47,6 +48,10 @@ type WorkerConfig struct {
 	Trust string // the public key that plans must be signed with
 	// Campaign is the only one to work for; empty: all of them.
 	Campaign string
+	// At names the places that the worker is at. It carries out batches of these one at a time, and those of no place.
+	At []string
+	// Environment describes the machine of a worker that is at a place, for the store.
+	Environment json.RawMessage
 	// Prepare makes the executor of a plan. An error that wraps ErrUnfit says that this machine is not fit for the plan, and
 	// ErrServed that another program has served the campaign until it ended.
 	Prepare func(ctx context.Context, p *Plan, inputs Inputs) (Executor, error)
@@ -108,6 +113,9 @@ func (w *Worker) say(format string, args ...any) {
 // way then are given back.
 func (w *Worker) Run(ctx context.Context) error {
 	watcher, err := w.campaigns.Watch(ctx, broker.PlanKey(cmp.Or(w.Campaign, "*")))
+	if err != nil && w.Conn.IsClosed() {
+		err = closed(ctx, w.Conn) // which says why
+	}
 	if err != nil {
 		return fmt.Errorf("watch the campaigns: %w", err)
 	}
@@ -167,34 +175,39 @@ func (w *Worker) serve(ctx, serving context.Context, s signed) (err error) {
 	if err != nil {
 		return err
 	}
+	places, err := w.places(plan)
+	if err != nil {
+		return err
+	}
 	executor, err := w.Prepare(ctx, plan, inputs)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, executor.Close()) }()
-	consumer, err := w.js.Consumer(serving, broker.WorkStream, s.Campaign)
+	queues, err := w.queues(serving, s.Campaign, places)
 	if err != nil {
-		return fmt.Errorf("find its queue: %w", err)
+		return err
 	}
 	dir, err := os.MkdirTemp(w.Dir, "batches-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	w.say("working for campaign %s, study %s, %d at a time", s.Campaign, plan.Study, w.Jobs)
-	sv := &service{Worker: w, plan: plan, executor: executor, consumer: consumer, dir: dir, done: map[int]bool{}}
+	w.say("working for campaign %s, study %s, %s", s.Campaign, plan.Study, w.manner(places))
+	sv := &service{Worker: w, plan: plan, executor: executor, dir: dir, done: map[int]bool{}}
 	ctx, stop := context.WithCancelCause(serving)
 	defer stop(nil)
 	var running sync.WaitGroup
 	running.Go(func() { sv.tell(ctx) })
+	running.Go(func() { sv.keepComparing(ctx) })
 	running.Go(func() {
 		if err := sv.watchQuarantine(ctx); err != nil {
 			stop(err)
 		}
 	})
-	for n := range w.Jobs {
+	for n, queue := range queues {
 		running.Go(func() {
-			if err := sv.work(ctx, w.Core+n); err != nil {
+			if err := sv.work(ctx, queue, w.Core+n); err != nil {
 				stop(err)
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"wiretime/campaign/broker"
 	"wiretime/runner"
 	"wiretime/store"
+	"wiretime/study"
 )
 
 // State is what a worker says of itself.
@@ -26,6 +28,10 @@ type State struct {
 	UnderWay int    // batches
 	Batches  int    // carried out for the campaign
 	Attempts int    // at loads
+
+	At          []string        `json:",omitzero"` // the places that it is at
+	Environment json.RawMessage `json:",omitzero"` // of a worker that is at a place: as runner.Environment describes it
+	Clock       *Comparison     `json:",omitzero"` // the last one
 }
 
 // A worker says how it stands every telling; without a word for silence it counts as gone.
@@ -47,7 +53,8 @@ func (s *service) tell(ctx context.Context) {
 	defer ticks.Stop()
 	for {
 		s.mu.Lock()
-		state := State{Host: host, Version: runner.Version(), Jobs: s.Jobs, UnderWay: s.underWay, Batches: s.batches, Attempts: s.attempts}
+		state := State{Host: host, Version: runner.Version(), Jobs: s.Jobs, UnderWay: s.underWay, Batches: s.batches, Attempts: s.attempts,
+			At: s.At, Environment: s.Environment, Clock: s.clock}
 		s.mu.Unlock()
 		if text, err := json.Marshal(state); err == nil {
 			limited, cancel := context.WithTimeout(ctx, telling)
@@ -89,6 +96,7 @@ func (c *Coordinator) watchWorkers(ctx context.Context) error {
 				c.note(entry)
 			}
 		case <-ticks.C:
+			c.noteAbsent(time.Now())
 			c.report()
 		}
 	}
@@ -104,6 +112,7 @@ func (c *Coordinator) note(entry jetstream.KeyValueEntry) {
 	var s State
 	if json.Unmarshal(entry.Value(), &s) == nil {
 		s.Host, s.Version = plainText(s.Host), plainText(s.Version)
+		s.At = slices.DeleteFunc(s.At, func(at string) bool { return study.CheckPlace(at) != nil })
 		c.change(func() { c.states[name] = seen{s, time.Now()} })
 	}
 }
@@ -167,6 +176,17 @@ func (p *pace) remaining(now time.Time, done, planned int) time.Duration {
 	return time.Duration(float64(now.Sub(p.began)) / float64(done-p.done) * float64(planned-done))
 }
 
+// description is what the store has of a worker.
+type description struct {
+	Host        string          `json:"host"`
+	Wiretime    string          `json:"wiretime"`
+	At          []string        `json:"at,omitzero"`
+	Offset      *time.Duration  `json:"offset_ns,omitzero"` // of its clock, when it was last compared
+	Bound       *time.Duration  `json:"bound_ns,omitzero"`
+	Compared    time.Time       `json:"compared,omitzero"` // by the coordinator's clock
+	Environment json.RawMessage `json:"environment,omitzero"`
+}
+
 // recallWorkers recalls the workers that the store describes.
 func (c *Coordinator) recallWorkers() error {
 	workers, err := c.Store.Workers(c.Run.ID)
@@ -188,7 +208,11 @@ func (c *Coordinator) describe(worker string) error {
 	known, described := c.known[worker]
 	s, said := c.states[worker]
 	c.mu.Unlock()
-	text, err := json.Marshal(map[string]any{"host": s.Host, "wiretime": s.Version})
+	d := description{Host: s.Host, Wiretime: s.Version, At: s.At, Environment: s.Environment}
+	if s.Clock != nil {
+		d.Offset, d.Bound, d.Compared = &s.Clock.Offset, &s.Clock.Bound, s.Clock.Made
+	}
+	text, err := json.Marshal(d)
 	if err != nil || described && (!said || known == string(text)) {
 		return err
 	}
@@ -196,6 +220,19 @@ func (c *Coordinator) describe(worker string) error {
 		return err
 	}
 	c.change(func() { c.known[worker] = string(text) })
+	return nil
+}
+
+// describeAll describes the workers that the store has as they are now.
+func (c *Coordinator) describeAll() error {
+	c.mu.Lock()
+	workers := slices.Sorted(maps.Keys(c.known))
+	c.mu.Unlock()
+	for _, worker := range workers {
+		if err := c.describe(worker); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -153,7 +153,8 @@ func TestKubernetes(t *testing.T) {
 		t.Errorf("there are invitations for %d workers, and KEDA starts %d", set.Spec.Replicas, scaler.Spec.MaxReplicaCount)
 	}
 	queue := scaler.Spec.Triggers[0].Metadata
-	if err := broker.CheckName(queue["consumer"]); err != nil || queue["stream"] != broker.WorkStream {
+	campaign, found := strings.CutSuffix(queue["consumer"], broker.WorkQueue("", "any"))
+	if err := broker.CheckName(campaign); err != nil || !found || queue["stream"] != broker.WorkStream {
 		t.Errorf("KEDA looks at %v, not at the campaign's queue in %s (%v)", queue, broker.WorkStream, err)
 	}
 	selected := set.Spec.Template.Metadata.Labels

@@ -121,7 +121,7 @@ func (a Axes) column(c study.Cell) string { return a.Label(c, a.aside...) }
 func (a Axes) same(results []store.Result) []string {
 	names := []string{"network"}
 	for _, axis := range slices.Concat(a.apart, a.aside) {
-		names = append(names, strings.ReplaceAll(string(axis), "_", " "))
+		names = append(names, axis.Noun())
 	}
 	if slices.ContainsFunc(results, func(r store.Result) bool { return r.Cell.Clock() != results[0].Cell.Clock() }) {
 		names = append(names, string(study.AxisClock))

@@ -77,7 +77,7 @@ func (a Axes) measured(results, whole []store.Result, o Overview) string {
 		case axis == w.Subject || axis == w.Over || axis == w.By || axis == study.AxisNetwork:
 			return listed(values) + info.Suffix
 		case len(values) == 1:
-			return strings.ReplaceAll(string(axis), "_", " ") + " " + values[0]
+			return axis.Noun() + " " + values[0]
 		}
 		return info.Plural + " " + listed(values)
 	}

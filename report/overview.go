@@ -192,7 +192,7 @@ func (a Axes) contest() string {
 	}
 	var words []string
 	for _, axis := range a.labelled {
-		words = append(words, strings.ReplaceAll(string(axis), "_", " "))
+		words = append(words, axis.Noun())
 	}
 	return strings.Join(words, " and ")
 }
@@ -209,7 +209,7 @@ func (a Axes) facets(results []store.Result) []Facet {
 			facets = append(facets, numbers...)
 			continue
 		}
-		f := Facet{ID: string(info.Axis), Name: strings.ReplaceAll(string(info.Axis), "_", " "), axis: info.Axis, plural: info.Plural}
+		f := Facet{ID: string(info.Axis), Name: info.Axis.Noun(), axis: info.Axis, plural: info.Plural}
 		f.Label = strings.ToUpper(f.Name[:1]) + f.Name[1:]
 		f.index = map[string]int{}
 		for _, r := range results {

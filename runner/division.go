@@ -8,9 +8,11 @@ import (
 	"wiretime/study"
 )
 
-// Batch is the loads that one guest makes in one boot. Carried out anywhere by the same programs it leaves the same bytes.
+// Batch is loads that are carried out together: on the virtual clock those that one guest makes in one boot, which anywhere by
+// the same programs leave the same bytes; on the other clocks some loads of one place.
 type Batch struct {
-	Number int // within its slot, from 0; part of the guest's seed
+	Number int    // within its slot, from 0; part of the guest's seed
+	At     string `json:",omitzero"` // the place whose workers carry it out (study.AxisAt); empty: any
 	Loads  []BatchLoad
 }
 
@@ -35,11 +37,11 @@ func (b Batch) Pending() bool {
 	return false
 }
 
-// ErrOtherClock is wrapped by the error for a run that has loads on another clock than the virtual one.
-var ErrOtherClock = errors.New("only loads on the virtual clock can be divided into batches")
+// ErrNoPlace is wrapped by the error for a run that has loads on another clock than the virtual one and names no places for them.
+var ErrNoPlace = errors.New("on the real and the live clock a figure is that of a place")
 
-// Divide returns the batches of a run whose loads are all on the virtual clock, in the order of the plan, and the run's
-// cells. It has the loads that cannot run kept as unsupported, and leaves them out, as Run does.
+// Divide returns the batches of a run or of its slot, in the order of the plan, and the run's cells. All loads are on the virtual clock, or at
+// places. It has the loads that can run nowhere kept as unsupported, and leaves them out, as Run does.
 func Divide(c Config) (all []Batch, cells []study.Cell, err error) {
 	r := &run{Config: c, keeper: c.Store}
 	r.Report = func(Attempt) {}
@@ -51,24 +53,21 @@ func Divide(c Config) (all []Batch, cells []study.Cell, err error) {
 	}
 	at := make(map[string]int, len(cells))
 	for i, cell := range cells {
-		if cell.Clock() != study.ClockVirtual {
-			return nil, nil, fmt.Errorf("%w: cell %s is on the %s clock", ErrOtherClock, cell.Key(), cell.Clock())
+		if cell.Clock() != study.ClockVirtual && !cell.Unusual(study.AxisAt) {
+			return nil, nil, fmt.Errorf("%w: cell %s is on the %s clock; name places in the study, as in at: [frankfurt]", ErrNoPlace, cell.Key(), cell.Clock())
 		}
 		at[cell.Key()] = i
 	}
-	var d division
+	var d batching
 	var session []*job
 	place := func() {
 		if len(session) == 0 {
 			return
 		}
-		boot, number := d.place(session)
-		if boot == len(all) {
-			all = append(all, Batch{Number: number})
-		}
+		b := d.batchOf(session)
 		for _, j := range session {
 			p := j.planned
-			all[boot].Loads = append(all[boot].Loads, BatchLoad{p.ID, p.Index, at[p.Cell.Key()], p.Repeat, p.Seed, p.Done, p.Attempts})
+			b.Loads = append(b.Loads, BatchLoad{p.ID, p.Index, at[p.Cell.Key()], p.Repeat, p.Seed, p.Done, p.Attempts})
 		}
 		session = nil
 	}
@@ -80,7 +79,10 @@ func Divide(c Config) (all []Batch, cells []study.Cell, err error) {
 		if err != nil {
 			return err
 		}
-		if r.unsupported(j) != "" {
+		if j.slot > 0 && j.slot != c.Slot {
+			return nil
+		}
+		if r.unsupportedAnywhere(j) != "" {
 			unable = append(unable, j)
 			return nil
 		}
@@ -96,11 +98,54 @@ func Divide(c Config) (all []Batch, cells []study.Cell, err error) {
 	place()
 	r.pace = newPace(pending(unable), planned)
 	for _, j := range pending(unable) {
-		if err := r.keepUnsupported(j, r.unsupported(j)); err != nil {
+		if err := r.keepUnsupported(j, r.unsupportedAnywhere(j)); err != nil {
 			return nil, nil, err
 		}
 	}
-	return all, cells, nil
+	return d.all, cells, nil
+}
+
+// unsupportedAnywhere returns why a job can run at no worker, "" if it may. On the virtual clock that does not depend on the
+// machine.
+func (r *run) unsupportedAnywhere(j *job) string {
+	if j.planned.Cell.Clock() == study.ClockVirtual {
+		return r.unsupported(j)
+	}
+	return j.Unsupported
+}
+
+// mostAtPlace is how many loads a batch of a place has, unless a session has more: a worker that dies costs its batch.
+const mostAtPlace = 10
+
+// batching puts loads into batches, in the order of the plan.
+type batching struct {
+	all    []Batch
+	boots  division
+	booted []int          // the batch of each boot, among all
+	last   map[string]int // the last batch of each place, among all
+}
+
+// batchOf returns the batch for jobs, which are of one session if there are several.
+func (d *batching) batchOf(jobs []*job) *Batch {
+	if jobs[0].planned.Cell.Clock() == study.ClockVirtual {
+		boot, number := d.boots.place(jobs)
+		if boot == len(d.booted) {
+			d.booted = append(d.booted, len(d.all))
+			d.all = append(d.all, Batch{Number: number})
+		}
+		return &d.all[d.booted[boot]]
+	}
+	if d.last == nil {
+		d.last = map[string]int{}
+	}
+	at := jobs[0].planned.Cell.On(study.AxisAt)
+	i, open := d.last[at]
+	if !open || len(d.all[i].Loads)+len(jobs) > mostAtPlace {
+		i = len(d.all)
+		d.all = append(d.all, Batch{At: at})
+		d.last[at] = i
+	}
+	return &d.all[i]
 }
 
 // shareAmong sets what the stations of a run with these cells have in common.

@@ -23,7 +23,7 @@ import (
 
 // Environment describes the machine and the programs of a run, for the store.
 // cpu_load is the machine's load average over the last minute when the run began.
-// studyFile is the file that the study was read from; relative paths in the study are relative
+// studyFile is the file that the study was read from, if that is known; relative paths in the study are relative
 // to it. servers are those of the study; the environment has the versions of third-party servers
 // that are installed. k is the kernel of the virtual clock, empty if no load needs it. m is the
 // state of the machine, nil if no load needs the real clock. quick says that the run measures
@@ -50,8 +50,10 @@ func Environment(ctx context.Context, privilege string, b Browsers, servers []st
 		"pion-sctp":   moduleVersion("github.com/pion/sctp"),
 		"quic-go_gso": os.Getenv("QUIC_GO_DISABLE_GSO") == "",
 		"wiretime":    Version(),
-		studyFileKey:  studyFile,
 		"containment": sandbox.Examine(),
+	}
+	if studyFile != "" {
+		e[studyFileKey] = studyFile
 	}
 	if quick {
 		e[study.QuickKey] = true

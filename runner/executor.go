@@ -18,8 +18,8 @@ import (
 type Executor struct {
 	config Config
 	cells  []study.Cell
-	shared *run // what the stations of all batches have in common
-	host   *guest.Host
+	shared *run        // what the stations of all batches have in common
+	host   *guest.Host // nil: no load is on the virtual clock
 
 	ballast []byte
 }
@@ -46,22 +46,31 @@ func NewExecutor(ctx context.Context, c Config, cells []study.Cell) (*Executor, 
 	if err := shared.prepare(ctx, queue); err != nil {
 		return nil, err
 	}
-	host, err := guest.NewHost(c.Kernel, shared.served)
-	if err != nil {
-		return nil, err
+	e := &Executor{config: c, cells: cells, shared: shared}
+	if len(onClock(queue, study.ClockVirtual)) > 0 {
+		var err error
+		if e.host, err = guest.NewHost(c.Kernel, shared.served); err != nil {
+			return nil, err
+		}
+		e.ballast = make([]byte, ballast)
 	}
-	return &Executor{config: c, cells: cells, shared: shared, host: host, ballast: make([]byte, ballast)}, nil
+	return e, nil
 }
 
 // Close frees what the executor holds. No batch may be under way.
 func (e *Executor) Close() error {
 	runtime.KeepAlive(e.ballast)
+	if e.host == nil {
+		return nil
+	}
 	return e.host.Close()
 }
 
-// Do carries out a batch on a core of this machine, from 0, and returns what became of its pending loads, all attempts
+// Do carries out a batch and returns what became of its pending loads, all attempts
 // included, in the order in which they were made. The artefacts of each attempt are in a folder of dir that has its ID, and
-// its record names them with their checksums. attempted is called after each attempt.
+// its record names them with their checksums. attempted is called after each attempt. Loads on the virtual clock use one core of
+// this machine, by its number from 0; those on the real one need a program that has called lab.Enter, and the machine for
+// themselves.
 func (e *Executor) Do(ctx context.Context, core int, b Batch, dir string, attempted func()) ([]store.LoadRecord, error) {
 	k := &folderKeeper{dir: dir, attempted: attempted}
 	r := &run{Config: e.config, keeper: k, station: e.shared.station, congestion: e.shared.congestion, served: e.shared.served, memory: e.shared.memory}
@@ -78,11 +87,17 @@ func (e *Executor) Do(ctx context.Context, core int, b Batch, dir string, attemp
 	}
 	gatherSeries(queue)
 	r.pace = newPace(pending(queue), len(queue))
-	err := r.attemptAll(ctx, queue, func(supported []*job) (pool, error) {
+	err := r.attemptAll(ctx, onClock(queue, study.ClockVirtual), func(supported []*job) (pool, error) {
 		g := &guests{run: r, host: e.host, batches: []*batch{{number: b.Number, jobs: supported}}}
 		g.workers = []*worker{{guests: g, core: core}}
 		return lentGuests{g}, nil
 	})
+	if err == nil {
+		err = r.attemptAll(ctx, onClock(queue, study.ClockReal), r.openStations)
+	}
+	if err == nil {
+		err = r.attemptAll(ctx, onClock(queue, study.ClockLive), r.openLive)
+	}
 	return k.records, err
 }
 

@@ -31,20 +31,22 @@ const (
 	programSite   = "site " // and its reference
 )
 
-// Programs describes what loads on the virtual clock follow from besides the study: this program, the kernel and browsers by
-// their SHA-256, other people's servers by their versions, and sites by the SHA-256 of their descriptions, which names that
-// of each body.
+// Programs describes what loads follow from besides the study: this program, browsers and, unless it is the zero value, the kernel
+// of the virtual clock by their SHA-256, other people's servers by their versions, and sites by the SHA-256 of their
+// descriptions, which names that of each body.
 func Programs(ctx context.Context, b Browsers, servers []string, k kernel.Kernel, sites map[string]*site.Site) (map[string]string, error) {
 	all := map[string]string{}
-	for name, file := range map[string]string{ProgramOwn: "/proc/self/exe", programKernel: k.Path} {
-		sum, err := SumFile(file)
+	described := map[string]struct{ file, version string }{ProgramOwn: {"/proc/self/exe", Version()}}
+	if k.Path != "" {
+		described[programKernel] = struct{ file, version string }{k.Path, "Linux " + k.Version}
+	}
+	for name, of := range described {
+		sum, err := SumFile(of.file)
 		if err != nil {
 			return nil, fmt.Errorf("find the checksum of program %s: %w", name, err)
 		}
-		all[name] = sum
+		all[name] = of.version + ", SHA-256 " + sum
 	}
-	all[ProgramOwn] = Version() + ", SHA-256 " + all[ProgramOwn]
-	all[programKernel] = "Linux " + k.Version + ", SHA-256 " + all[programKernel]
 	for loader, binary := range map[string]string{pageload.Chromium: b.Chromium, pageload.Firefox: b.Firefox} {
 		if binary == "" {
 			continue

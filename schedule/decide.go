@@ -81,9 +81,9 @@ func (d *Diary) interrupted() *Slot {
 // lastSlot is how long the last slot of a schedule lasts: there is no next one.
 const lastSlot = 24 * time.Hour
 
-// end returns when a slot is over: at the next one. A slot that runs is not cut short by that, but one that was
+// End returns when a slot is over: at the next one. A slot that runs is not cut short by that, but one that was
 // interrupted is not continued afterwards.
-func (d *Diary) end(s *Slot) time.Time {
+func (d *Diary) End(s *Slot) time.Time {
 	if s.Number < len(d.Slots) {
 		return d.Slots[s.Number].At
 	}

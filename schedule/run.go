@@ -62,7 +62,7 @@ type running struct {
 
 // resume goes on with a slot that was interrupted, unless it is over.
 func (r *running) resume(ctx context.Context, s *Slot) error {
-	if now := r.Clock.Now(); !now.Before(r.Diary.end(s)) {
+	if now := r.Clock.Now(); !now.Before(r.Diary.End(s)) {
 		s.State, s.Ended = Failed, now
 		s.Why = "it was interrupted, and was over before the program was started again, at " + clockTime(now, s.At.Location())
 		r.Report(*s)

@@ -80,6 +80,8 @@ var programs = []program{
 	{name: "sqlite3", purpose: Testing, from: named("sqlite3", "sqlite", "sqlite", "sqlite")},
 	{name: "iperf3", purpose: Testing, from: everywhere("iperf3")},
 	{name: "systemd-analyze", purpose: Testing, from: named("systemd", "systemd", "systemd", "")},
+	{name: "ip", purpose: Testing, from: named("iproute2", "iproute", "iproute2", "iproute2")},
+	{name: "nft", purpose: Testing, from: everywhere("nftables")},
 	{name: "apache2", purpose: Testing, from: named("apache2-bin", "httpd-core", "apache", "apache2")},
 }
 

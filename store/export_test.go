@@ -29,10 +29,10 @@ func exportStore(t *testing.T) *Store {
 	return s
 }
 
-const wantCSV = "run,study,load,index,repeat,attempt,seed,site,protocol,network,loader,congestion,initcwnd,clock,visit,strategy,server,link_delay_ms,loss,reconnections,session_load,tcp_window,client_window,server_window,hint,tls,tcp_sack,without,loss_direction,delay_variation,parallel,manager,rebinding,clients,activity,started,wall_ms,worker,validity,reason,metric,unit,value\r\n" +
-	"1,first,r1-0000-a1,0,0,1,9223372036854775808,flags,h3,cable,chromium,cubic,10,real,cold,browser,wiretime,,,,1,default,default,default,none,1.3,on,nothing,,,,,,,,2024-05-06T07:08:09.123456789Z,1500,,valid,,plt,ms,1000.25\r\n" +
-	"1,first,r1-0000-a1,0,0,1,9223372036854775808,flags,h3,cable,chromium,cubic,10,real,cold,browser,wiretime,,,,1,default,default,default,none,1.3,on,nothing,,,,,,,,2024-05-06T07:08:09.123456789Z,1500,,valid,,drops,packets,3\r\n" +
-	"1,first,r1-0001-a1,1,0,1,9223372036854775809,flags,h2,cable,chromium,cubic,10,real,cold,browser,wiretime,,,,1,default,default,default,none,1.3,on,nothing,,,,,,,,2024-05-06T07:08:09.123456789Z,1500,,failed,\"the browser said \"\"Oops\"\", then ended\",,,\r\n"
+const wantCSV = "run,study,load,index,repeat,attempt,seed,site,protocol,network,loader,congestion,initcwnd,clock,visit,strategy,server,link_delay_ms,loss,reconnections,session_load,tcp_window,client_window,server_window,hint,tls,tcp_sack,without,at,loss_direction,delay_variation,parallel,manager,rebinding,clients,activity,started,wall_ms,worker,validity,reason,metric,unit,value\r\n" +
+	"1,first,r1-0000-a1,0,0,1,9223372036854775808,flags,h3,cable,chromium,cubic,10,real,cold,browser,wiretime,,,,1,default,default,default,none,1.3,on,nothing,any,,,,,,,,2024-05-06T07:08:09.123456789Z,1500,,valid,,plt,ms,1000.25\r\n" +
+	"1,first,r1-0000-a1,0,0,1,9223372036854775808,flags,h3,cable,chromium,cubic,10,real,cold,browser,wiretime,,,,1,default,default,default,none,1.3,on,nothing,any,,,,,,,,2024-05-06T07:08:09.123456789Z,1500,,valid,,drops,packets,3\r\n" +
+	"1,first,r1-0001-a1,1,0,1,9223372036854775809,flags,h2,cable,chromium,cubic,10,real,cold,browser,wiretime,,,,1,default,default,default,none,1.3,on,nothing,any,,,,,,,,2024-05-06T07:08:09.123456789Z,1500,,failed,\"the browser said \"\"Oops\"\", then ended\",,,\r\n"
 
 func TestExportCSV(t *testing.T) {
 	var out bytes.Buffer
@@ -79,7 +79,7 @@ func TestAStreamIsExportedWithItsLink(t *testing.T) {
 	if err := s.ExportCSV(&out, run); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), ",wiretime,12.5,0.015,0,,,,,,,on,,both,drawn,1,planned,none,,,2024-") {
+	if !strings.Contains(out.String(), ",wiretime,12.5,0.015,0,,,,,,,on,,,both,drawn,1,planned,none,,,2024-") {
 		t.Error(out.String())
 	}
 	out.Reset()

@@ -1,6 +1,9 @@
 package study
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Axis names a property by which the cells of a study differ. Selections and exports use the
 // same name.
@@ -51,7 +54,16 @@ const (
 	AxisTCPSACK    Axis = "tcp_sack"   // whether TCP of both hosts acknowledges selectively (RFC 2018): SACKOn or SACKOff
 	AxisClock      Axis = "clock"      // ClockReal, ClockVirtual or ClockLive; ClockAuto until one is chosen
 	AxisStrategy   Axis = "strategy"   // how a page's client uses connections, or what a stream's client does at handovers
+	AxisAt         Axis = "at"         // the place whose workers load the page, such as "frankfurt", or PlaceAny
 )
+
+// Noun returns what sentences call a value of the axis, in the singular.
+func (a Axis) Noun() string {
+	if a == AxisAt {
+		return "place"
+	}
+	return strings.ReplaceAll(string(a), "_", " ")
+}
 
 // AxisInfo says how study files, keys and sentences write an axis.
 type AxisInfo struct {
@@ -115,6 +127,7 @@ var pageLoads = Workload{
 		tlsVersion,
 		tcpSACK,
 		{Axis: AxisWithout, Key: "without", Plural: "things to do without", Usual: WithoutNothing, Tacit: true, Prefix: "without "},
+		{Axis: AxisAt, Key: "at", Plural: "places", Usual: PlaceAny, Tacit: true, Prefix: "at "},
 	},
 	Path:     []Axis{AxisNetwork},
 	KeyFirst: []Axis{AxisSite, AxisProtocol, AxisNetwork, AxisLoader, AxisCongestion, AxisInitCwnd, AxisVisit, AxisStrategy, AxisServer},

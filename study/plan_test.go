@@ -307,7 +307,7 @@ func TestASessionIsPlannedWhole(t *testing.T) {
 	s := &Study{Seed: 7, Repeats: 3, Workload: Pages(), Matrix: map[Axis][]string{
 		AxisSite: {"a", "b"}, AxisNetwork: {"n"}, AxisLoader: {"builtin"}, AxisCongestion: {"cubic"}, AxisInitCwnd: {"10"}, AxisClock: {ClockReal},
 		AxisVisit: {VisitCached}, AxisProtocol: {"h2", "h3"}, AxisServer: {ServerOwn}, AxisStrategy: {StrategyBrowser}, AxisLoad: {"1"},
-		AxisTCPWindow: {WindowDefault}, AxisClientWindow: {WindowDefault}, AxisServerWindow: {WindowDefault}, AxisHint: {HintNone}, AxisTCPSACK: {SACKOn}, AxisTLS: {TLS13}, AxisWithout: {WithoutNothing},
+		AxisTCPWindow: {WindowDefault}, AxisClientWindow: {WindowDefault}, AxisServerWindow: {WindowDefault}, AxisHint: {HintNone}, AxisTCPSACK: {SACKOn}, AxisTLS: {TLS13}, AxisWithout: {WithoutNothing}, AxisAt: {PlaceAny},
 	}}
 	alone := s.Plan(s.Cells(nil))
 	s.UseSession(Session{Loads: 3})

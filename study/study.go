@@ -152,7 +152,7 @@ func (s *Study) Live() bool { return slices.Equal(s.Matrix[AxisClock], []string{
 
 // UseClock makes the whole study run on one clock, overriding its file. The error for an
 // unknown clock lists the known ones. No other clock loads the URLs of a study on the live clock, and the live clock
-// loads nothing else.
+// loads nothing else. The loads of a study that names places are not made on the virtual clock.
 func (s *Study) UseClock(clock string) error {
 	switch {
 	case !slices.Contains(Clocks(), clock):
@@ -161,6 +161,8 @@ func (s *Study) UseClock(clock string) error {
 		return fmt.Errorf("use clock %q: the sites of study %s are URLs, which only the live clock loads", clock, s.Name)
 	case clock == ClockLive && !s.Live():
 		return fmt.Errorf("use clock %q: study %s is not written for it; write clock: live and URLs as sites in its file", clock, s.Name)
+	case clock != ClockLive && clock != ClockReal && len(s.Places()) > 0:
+		return fmt.Errorf("use clock %q: study %s names places (at), and on the virtual clock a load is the same at every place; remove at from its file", clock, s.Name)
 	}
 	s.Matrix[AxisClock] = []string{clock}
 	return nil

@@ -9,7 +9,8 @@ import (
 
 // The streams and buckets of campaigns. An account has one of each, whatever the number of campaigns.
 const (
-	// WorkStream is a work queue of batches to be carried out. Each campaign has a durable pull consumer with its own name.
+	// WorkStream is a work queue of batches to be carried out. Each campaign has a durable pull consumer for each place
+	// (WorkQueue).
 	WorkStream = "WIRETIME_WORK"
 	// ResultStream is a work queue of the results of batches. Each campaign has a durable pull consumer with its own name.
 	ResultStream = "WIRETIME_RESULTS"
@@ -49,8 +50,23 @@ func isWord(text string, most int) bool {
 	return text != "" && len(text) <= most
 }
 
-// WorkSubject is the subject of a batch to be carried out. "*" and ">" stand for any batch.
-func WorkSubject(campaign, batch string) string { return "wiretime.work." + campaign + "." + batch }
+// WorkSubject is the subject of a batch to be carried out by a worker of a place. "*" stands for all places or batches.
+func WorkSubject(campaign, place, batch string) string {
+	return "wiretime.work." + campaign + "." + place + "." + batch
+}
+
+// WorkQueue is the name of the consumer of a campaign's batches for a place. Neither name has a "_", so no two pairs share one.
+func WorkQueue(campaign, place string) string { return campaign + "_" + place }
+
+// TimeSubject is the subject on which a worker asks a campaign's coordinator what time it is. "*" stands for any worker.
+func TimeSubject(campaign, worker string) string { return "wiretime.time." + campaign + "." + worker }
+
+// Asker returns the worker that asks for the time, or false if the answer would not go to that worker's own inbox. A coordinator
+// answers nobody else: with its rights an answer could do anything.
+func Asker(subject, reply string) (worker string, ok bool) {
+	worker = subject[strings.LastIndexByte(subject, '.')+1:]
+	return worker, CheckWorker(worker) == nil && strings.HasPrefix(reply, inbox(worker)+".")
+}
 
 // ResultSubject is the subject of the result of a batch. "*" stands for any campaign, worker or batch.
 func ResultSubject(campaign, worker, batch string) string {

@@ -9,7 +9,7 @@ import (
 
 // WorkerRights returns what a worker may publish and subscribe to, and nothing else.
 //
-// It may pull batches of any campaign and acknowledge them, read plans and inputs, write its own state, publish results
+// It may pull batches of any campaign and place and acknowledge them, ask coordinators for the time, read plans and inputs, write its own state, publish results
 // under its own name, and add artefacts. It may neither read results, artefacts or the states of workers, nor change
 // streams, nor hear anything but its own answers.
 //
@@ -41,6 +41,7 @@ func WorkerRights(worker string) jwt.Permissions {
 		api + "CONSUMER.INFO." + WorkStream + ".*",
 		api + "CONSUMER.MSG.NEXT." + WorkStream + ".*",
 		"$JS.ACK." + WorkStream + ".>",
+		TimeSubject("*", worker),
 		// results, the worker's state, artefacts
 		ResultSubject("*", worker, "*"),
 		api + "STREAM.INFO.KV_" + WorkerBucket,

@@ -40,12 +40,12 @@ func underWay(t *testing.T) *campaign {
 	if _, err := inputs.PutBytes(ctx, "site", bytes.Repeat([]byte("x"), 300_000)); err != nil {
 		t.Fatal(err)
 	}
-	for _, stream := range []string{WorkStream, ResultStream} {
-		if _, err := c.coordinator.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{Durable: "c", AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
+	for stream, consumer := range map[string]string{WorkStream: WorkQueue("c", "any"), ResultStream: "c"} {
+		if _, err := c.coordinator.CreateConsumer(ctx, stream, jetstream.ConsumerConfig{Durable: consumer, AckPolicy: jetstream.AckExplicitPolicy}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	c.publish(t, WorkSubject("c", "b"), "work")
+	c.publish(t, WorkSubject("c", "any", "b"), "work")
 	c.worker = joined(t, invited(t, c.server, "w"))
 	c.worker.SetErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.violations <- err })
 	if c.js, err = jetstream.New(c.worker); err != nil {
@@ -84,7 +84,7 @@ func (c *campaign) last(t *testing.T, name, subject string) string {
 func TestWorkerRights(t *testing.T) {
 	c := underWay(t)
 	ctx := t.Context()
-	consumer, err := c.js.Consumer(ctx, WorkStream, "c")
+	consumer, err := c.js.Consumer(ctx, WorkStream, WorkQueue("c", "any"))
 	if err != nil {
 		t.Fatal("find the work: ", err)
 	}
@@ -104,6 +104,25 @@ func TestWorkerRights(t *testing.T) {
 	}
 	if batch = <-fetched.Messages(); batch == nil {
 		t.Fatal("pull it again: ", fetched.Error())
+	}
+
+	asked := make(chan *nats.Msg, 1)
+	clock, err := c.coordinator.Conn().ChanSubscribe(TimeSubject("c", "*"), asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.coordinator.Conn().Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.worker.PublishRequest(TimeSubject("c", "w"), c.worker.NewInbox(), nil); err != nil {
+		t.Error("ask for the time: ", err)
+	}
+	question := <-asked
+	if worker, ok := Asker(question.Subject, question.Reply); worker != "w" || !ok {
+		t.Errorf("%q asks, with the reply %s (%t), want w", worker, question.Reply, ok)
+	}
+	if err := clock.Unsubscribe(); err != nil {
+		t.Error(err)
 	}
 
 	plans, err := c.js.KeyValue(ctx, CampaignBucket)
@@ -180,7 +199,7 @@ func TestWorkerRights(t *testing.T) {
 	if text := c.last(t, ResultStream, ResultSubject("c", "w", "b")); text != "result" {
 		t.Errorf("the result is %q", text)
 	}
-	if text := c.last(t, WorkStream, WorkSubject("c", "b")); text != "" {
+	if text := c.last(t, WorkStream, WorkSubject("c", "any", "b")); text != "" {
 		t.Errorf("the acknowledged batch is still there: %q", text)
 	}
 }
@@ -212,7 +231,7 @@ func TestWorkerIsRefused(t *testing.T) {
 	}{
 		{"publish the result of another worker", publish(ResultSubject("c", "other", "b"))},
 		{"publish a result in no name", publish("wiretime.result.c.b")},
-		{"publish a batch", publish(WorkSubject("c", "b2"))},
+		{"publish a batch", publish(WorkSubject("c", "any", "b2"))},
 		{"look at the results", publish("$JS.API.STREAM.INFO." + ResultStream)},
 		{"pull results", publish("$JS.API.CONSUMER.MSG.NEXT." + ResultStream + ".c")},
 		{"read a result", publish("$JS.API.STREAM.MSG.GET." + ResultStream)},
@@ -221,8 +240,8 @@ func TestWorkerIsRefused(t *testing.T) {
 		{"create a consumer of results", publish("$JS.API.CONSUMER.CREATE." + ResultStream + ".x")},
 		{"create a consumer of work", publish("$JS.API.CONSUMER.CREATE." + WorkStream + ".x")},
 		{"create a durable consumer of work", publish("$JS.API.CONSUMER.DURABLE.CREATE." + WorkStream + ".x")},
-		{"delete the consumer of work", publish("$JS.API.CONSUMER.DELETE." + WorkStream + ".c")},
-		{"pause the consumer of work", publish("$JS.API.CONSUMER.PAUSE." + WorkStream + ".c")},
+		{"delete the consumer of work", publish("$JS.API.CONSUMER.DELETE." + WorkStream + ".c_any")},
+		{"pause the consumer of work", publish("$JS.API.CONSUMER.PAUSE." + WorkStream + ".c_any")},
 		{"read work past its consumer", publish("$JS.API.STREAM.MSG.GET." + WorkStream)},
 		{"list the streams", publish("$JS.API.STREAM.NAMES")},
 		{"create a stream", publish("$JS.API.STREAM.CREATE.MINE")},
@@ -245,6 +264,8 @@ func TestWorkerIsRefused(t *testing.T) {
 		{"write an input", publish("$O." + InputBucket + ".M.c2l0ZQ==")},
 		{"write a part of an input", publish("$O." + InputBucket + ".C.x")},
 		{"answer another's request", publish("_INBOX.other.x")},
+		{"ask for the time in another's name", publish(TimeSubject("c", "other"))},
+		{"hear who asks for the time", listen("wiretime.time.>")},
 		{"publish anything else", publish("x")},
 		{"ask the system", publish("$SYS.REQ.SERVER.PING")},
 		{"hear everything", listen(">")},
@@ -338,7 +359,7 @@ func TestWhatAnswersCanDo(t *testing.T) {
 		}
 		return string(m.Data())
 	}
-	ask("$JS.API.CONSUMER.MSG.NEXT."+WorkStream+".c", `{"batch":1}`)
+	ask("$JS.API.CONSUMER.MSG.NEXT."+WorkStream+"."+WorkQueue("c", "any"), `{"batch":1}`)
 	if text := result(); text != "work" {
 		t.Errorf("a pulled batch came through as %q", text)
 	}

@@ -21,12 +21,13 @@ import (
 
 // What is in a server's folder.
 const (
-	lockFile    = "lock"        // flocked while a server runs there
-	addressFile = "address"     // where the invitations point
-	accountFile = "account.jwt" // the account, with whom it has revoked
-	workersFile = "workers.json"
-	storeFolder = "jetstream"
-	keyFolder   = "keys"
+	lockFile      = "lock"        // flocked while a server runs there
+	addressFile   = "address"     // where it listens
+	authorityFile = "ca.pem"      // its authority's certificate
+	accountFile   = "account.jwt" // the account, with whom it has revoked
+	workersFile   = "workers.json"
+	storeFolder   = "jetstream"
+	keyFolder     = "keys"
 )
 
 // Config says where a server keeps its state and where it is reached.
@@ -93,7 +94,7 @@ func start(ctx context.Context, c Config) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.certificate, err = openAuthority(filepath.Join(c.Dir, "ca.pem"), filepath.Join(c.Dir, keyFolder, "ca.key")); err != nil {
+	if s.certificate, err = openAuthority(filepath.Join(c.Dir, authorityFile), filepath.Join(c.Dir, keyFolder, "ca.key")); err != nil {
 		return nil, err
 	}
 	if err := s.run(ctx, host, port); err != nil {
@@ -257,25 +258,11 @@ func (s *Server) Coordinator(ctx context.Context) (*nats.Conn, error) {
 }
 
 func (s *Server) coordinator(ctx context.Context) (*nats.Conn, error) {
-	key, err := nkeys.CreateUser()
+	token, seed, err := s.keys.coordinator(jwt.ConnectionTypeInProcess)
 	if err != nil {
 		return nil, err
 	}
-	seed, err := key.Seed()
-	if err != nil {
-		return nil, err
-	}
-	claims, err := userClaims(key, "coordinator")
-	if err != nil {
-		return nil, err
-	}
-	claims.AllowedConnectionTypes.Add(jwt.ConnectionTypeInProcess)
-	token, err := claims.Encode(s.keys.account)
-	if err != nil {
-		return nil, err
-	}
-	return open(ctx, "", []nats.Option{nats.Name("coordinator"), nats.InProcessServer(s.nats),
-		nats.UserJWTAndSeed(token, string(seed))})
+	return open(ctx, "", []nats.Option{nats.Name("coordinator"), nats.InProcessServer(s.nats), nats.UserJWTAndSeed(token, seed)})
 }
 
 // Close stops the server and waits until it has stopped. Messages stay in the folder.

@@ -90,7 +90,7 @@ func TestServerStartedAgain(t *testing.T) {
 	if err := Setup(t.Context(), js, 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.Publish(t.Context(), WorkSubject("c", "b1"), []byte("batch 1")); err != nil {
+	if _, err := js.Publish(t.Context(), WorkSubject("c", "any", "b1"), []byte("batch 1")); err != nil {
 		t.Fatal(err)
 	}
 	stays, goes := invited(t, s, "stays"), invited(t, s, "goes")
@@ -117,7 +117,7 @@ func TestServerStartedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := stream.GetLastMsgForSubject(t.Context(), WorkSubject("c", "b1")); err != nil || string(m.Data) != "batch 1" {
+	if m, err := stream.GetLastMsgForSubject(t.Context(), WorkSubject("c", "any", "b1")); err != nil || string(m.Data) != "batch 1" {
 		t.Errorf("the message of before: %v, %v", m, err)
 	}
 	if stream, err = js.Stream(t.Context(), "OBJ_"+ArtefactBucket); err != nil || stream.CachedInfo().Config.MaxBytes != 2<<20 {

@@ -27,7 +27,7 @@ func streams(artefactOctets int64) []jetstream.StreamConfig {
 		Storage:   jetstream.FileStorage,
 	}
 	work, results := queue, queue
-	work.Name, work.Subjects = WorkStream, []string{"wiretime.work.*.*"}
+	work.Name, work.Subjects = WorkStream, []string{"wiretime.work.*.*.*"}
 	work.Description = "batches to be carried out"
 	results.Name, results.Subjects = ResultStream, []string{"wiretime.result.*.*.*"}
 	results.Description = "results of batches"

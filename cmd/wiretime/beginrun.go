@@ -66,17 +66,23 @@ func beginRun(ctx context.Context, o runOptions, st *store.Store, s *study.Study
 	if environment, err = runner.WithSites(environment, cells, sites); err != nil {
 		return 0, err
 	}
-	if s.Live() {
+	if s.Live() && len(s.Places()) == 0 {
 		if environment, err = runner.AddToEnvironment(environment, w.live.Surroundings(w.untapped)); err != nil {
 			return 0, err
 		}
+	}
+	if s.Live() {
 		if err := printPlan(stderr, s); err != nil {
 			return 0, err
 		}
 	}
+	metrics := runner.Metrics(s.Workload)
+	if len(s.Places()) > 0 {
+		metrics = append(metrics, runner.PlaceMetrics()...)
+	}
 	spec := store.RunSpec{
 		StudyName: s.Name, StudyText: string(s.Source), Seed: s.Seed, Version: runner.Version(),
-		Environment: environment, Started: time.Now(), Keep: s.Keep, Metrics: runner.Metrics(s.Workload),
+		Environment: environment, Started: time.Now(), Keep: s.Keep, Metrics: metrics,
 	}
 	for i, c := range cells {
 		cells[i].Network = runner.Network(c, sites[c.On(study.AxisSite)], s.Options)

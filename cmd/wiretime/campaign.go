@@ -29,12 +29,12 @@ type campaignOptions struct {
 	run     runOptions
 	name    string
 	workers int
-	listen  string
-	hosts   []string
-	invite  []string
-	access  broker.Access
-	checks  float64 // percent of the batches
-	room    int64   // MB
+
+	workersGiven bool // by the user
+	reach        reach
+	server       string  // folder of a schedule's NATS server; empty: there is none
+	checks       float64 // percent of the batches
+	room         int64   // MB
 }
 
 func campaignCommand() *cobra.Command {
@@ -48,13 +48,16 @@ func campaignCommand() *cobra.Command {
 }
 
 func campaignRunCommand() *cobra.Command {
-	o := campaignOptions{run: runOptions{clock: study.ClockVirtual}}
+	var o campaignOptions
 	c := &cobra.Command{
 		Use:   "run STUDY",
 		Short: "Divide a study among workers and keep its results in a store",
 		Long: `Run plans the loads of a study, as 'wiretime run' does, and has workers make them
 on the virtual clock. A batch of loads leaves the same bytes on any machine with
 the same programs, so the store is the one that 'wiretime run' would have made.
+
+A study that names places (at) is measured on the real or the live clock, by
+workers there (docs/places.md).
 
 Without further flags it starts a NATS server and one worker, both on this
 machine. --listen lets workers on other machines in: each needs an invitation,
@@ -78,10 +81,7 @@ of 'wiretime run', and the other way round, work too.`,
 	f.StringVar(&o.run.store, "store", defaultStore, "folder that keeps the results")
 	f.StringVar(&o.name, "name", "", "name of the campaign: a-z, 0-9 and - (default: the study's)")
 	f.IntVar(&o.workers, "workers", 1, "start `N` workers on this machine, which share its cores; 0: none")
-	f.StringVar(&o.listen, "listen", "", "`HOST:PORT` at which the NATS server lets workers of other machines in (default: only this machine)")
-	f.StringArrayVar(&o.hosts, "host", nil, "`NAME` or address by which workers reach this machine, if it is not that of --listen (several times)")
-	f.StringArrayVar(&o.invite, "invite", nil, "write an invitation for a worker to `NAME`.invitation, valid for 30 days (several times)")
-	accessFlags(c, &o.access)
+	o.reach.flags(c)
 	f.Float64Var(&o.checks, "checks", 1, "`PERCENT` of the batches that are carried out twice, by different workers, and compared")
 	f.Int64Var(&o.room, "room", 0, "`MB` that artefacts may take in NATS until they are in the store; when it is full, workers wait (default: 10 GB, or half of what is free on the store's disk)")
 	f.BoolVar(&o.run.resume, "resume", false, "continue the store's unfinished run, if there is one")
@@ -90,20 +90,15 @@ of 'wiretime run', and the other way round, work too.`,
 	f.StringVar(&o.run.keep, "keep", "", "which valid loads keep their artefacts: all, compressed, median (one of each cell) or none (default: what the study says)")
 	f.BoolVar(&o.run.storedCommands, storedCommandsFlag, false, "with --resume: run the servers' commands of the store's study without asking")
 	browserFlags(c, &o.run.browsers)
+	slotFlags(c, &o.run)
+	f.StringVar(&o.server, serverFlag, "", "folder of the schedule's NATS server")
+	_ = f.MarkHidden(serverFlag) // it exists
 	return c
-}
-
-// accessFlags let the user name a NATS server as NATS's own tools do.
-func accessFlags(c *cobra.Command, a *broker.Access) {
-	c.Flags().StringVar(&a.URL, "nats", "", "`URL` of a NATS server, or of several, separated by commas")
-	c.Flags().StringVar(&a.Creds, "creds", "", "`FILE` with a NATS user's credentials, as nsc writes it")
-	c.Flags().StringVar(&a.CA, "tlsca", "", "PEM `FILE` with the authorities that the NATS server's certificate may come from")
-	c.Flags().StringVar(&a.Cert, "tlscert", "", "PEM `FILE` with a certificate for the NATS server")
-	c.Flags().StringVar(&a.Key, "tlskey", "", "PEM `FILE` with that certificate's key")
 }
 
 func checkCampaign(c *cobra.Command, o *campaignOptions) error {
 	given := c.Flags().Changed
+	o.workersGiven = given("workers")
 	if o.run.study == "" && !o.run.resume {
 		return errors.New("no study given; name a file or a built-in study, which 'wiretime run --help' lists")
 	}
@@ -115,18 +110,11 @@ func checkCampaign(c *cobra.Command, o *campaignOptions) error {
 	if !(o.checks >= 0 && o.checks <= 100) {
 		return fmt.Errorf("--checks %v: must be a percentage, 0 to 100", o.checks)
 	}
-	if o.access.URL == "" {
-		for _, flag := range []string{"creds", "tlsca", "tlscert", "tlskey"} {
-			if given(flag) {
-				return fmt.Errorf("--%s says how to reach a NATS server; name it with --nats", flag)
-			}
-		}
-		return nil
+	if err := o.reach.check(c); err != nil || o.reach.access.URL == "" {
+		return err
 	}
-	for _, flag := range []string{"listen", "host", "invite", "workers"} {
-		if given(flag) {
-			return fmt.Errorf("--%s configures the NATS server that this program starts, and --nats names another one; leave out one of them (workers join with 'wiretime worker --nats')", flag)
-		}
+	if given("workers") {
+		return errors.New("--workers starts workers that join the NATS server of this program, and --nats names another one; leave out one of them (workers join with 'wiretime worker --nats')")
 	}
 	o.workers = 0
 	return nil
@@ -144,8 +132,8 @@ func runCampaign(o campaignOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.Options.Crowd != nil || s.Live() {
-		return input(fmt.Errorf("run a campaign of study %s: only loads on the virtual clock can be divided among workers; use 'wiretime run'", s.Name))
+	if err := fitCampaign(&o, s); err != nil {
+		return input(fmt.Errorf("run a campaign of study %s: %w", s.Name, err))
 	}
 	if err := confirmCommands(o.run, s); err != nil {
 		return err
@@ -154,9 +142,11 @@ func runCampaign(o campaignOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	sites, err := runner.Sites(ctx, library, s.Matrix[study.AxisSite])
-	if err != nil {
-		return err
+	var sites map[string]*site.Site
+	if !s.Live() {
+		if sites, err = runner.Sites(ctx, library, s.Matrix[study.AxisSite]); err != nil {
+			return err
+		}
 	}
 	defer func() { err = errors.Join(err, runner.CloseSites(sites)) }()
 	name := cmp.Or(o.name, campaignName(s.Name))
@@ -164,8 +154,8 @@ func runCampaign(o campaignOptions) (err error) {
 		return input(fmt.Errorf("run a campaign: %w; choose one with --name", err))
 	}
 	var conn *nats.Conn
-	if o.access.URL != "" {
-		if conn, err = o.access.Connect(ctx, "wiretime coordinator of "+name); err != nil {
+	if o.reach.access.URL != "" {
+		if conn, err = o.reach.access.Connect(ctx, "wiretime coordinator of "+name); err != nil {
 			return err
 		}
 		defer conn.Close()
@@ -175,7 +165,11 @@ func runCampaign(o campaignOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	id, err := beginRun(ctx, o.run, st, s, w, sites, "none: guests need no rights")
+	id, err := beginRun(ctx, o.run, st, s, w, sites, privilegeOf(s))
+	if err != nil {
+		return err
+	}
+	pending, err := pendingInSlot(o.run, st, id, s)
 	if err != nil {
 		return err
 	}
@@ -183,37 +177,55 @@ func runCampaign(o campaignOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	programs, err := w.programs(ctx, s, sites)
+	programs, err := runner.Programs(ctx, w.browsers, s.Matrix[study.AxisServer], w.kernel, sites)
 	if err != nil {
 		return err
 	}
 	c := campaign.Config{
 		Conn: conn, Campaign: name, Store: st, Keep: keep, Checks: o.checks / 100,
-		Plan: campaign.Plan{Study: s.Name, Seed: s.Seed, Options: s.Options, Servers: runner.Templates(s), Programs: programs, Bare: keep == study.KeepNone},
+		Plan: campaign.Plan{Study: s.Name, Seed: s.Seed, Options: s.Options, Servers: runner.Templates(s), Programs: programs, Bare: keep == study.KeepNone && len(s.Places()) == 0},
 	}
-	if o.listen != "" || o.access.URL != "" { // workers of this machine have these programs
+	if o.reach.listen != "" || o.reach.access.URL != "" || o.server != "" { // workers of this machine have these programs
 		c.Program, c.Kernel = "/proc/self/exe", w.kernel
 	}
 	if c.Batches, c.Cells, err = runner.Divide(runner.Config{Store: st, Run: id, Seed: s.Seed, Options: s.Options, Sites: sites, Browsers: w.browsers,
-		Servers: runner.Templates(s), Kernel: w.kernel, Programs: programs}); err != nil {
+		Servers: runner.Templates(s), Kernel: w.kernel, Programs: programs, Slot: o.run.slot}); err != nil {
 		return input(err)
 	}
 	if c.Run, err = st.Run(id); err != nil {
 		return err
 	}
-	if c.Sites, err = addedSites(library, s.Matrix[study.AxisSite]); err != nil {
+	if !s.Live() {
+		if c.Sites, err = addedSites(library, s.Matrix[study.AxisSite]); err != nil {
+			return err
+		}
+	}
+	if c.Octets = o.room * 1e6; o.room == 0 {
+		if c.Octets, err = room(o.reach, st.Dir()); err != nil {
+			return err
+		}
+	}
+	if c.End, err = endOfSlot(o.run); err != nil {
 		return err
 	}
-	if c.Octets, err = room(o, st.Dir()); err != nil {
+	failedBefore, err := failedLoads(st, id)
+	if err != nil {
 		return err
 	}
 	began, before := time.Now(), c.Run.Done
 	err = conduct(ctx, o, c)
 	if ctx.Err() != nil {
-		return fmt.Errorf("campaign %s was interrupted; go on with: wiretime campaign run --resume --store %s%w", c.Campaign, o.run.store, errInterrupted)
+		return fmt.Errorf("campaign %s was interrupted; go on with: wiretime %s%w", c.Campaign, continuation("campaign run", o.run, s), errInterrupted)
 	}
 	if err != nil {
 		return err
+	}
+	if o.run.slot > 0 {
+		failed, err := failedLoads(st, id)
+		if err != nil {
+			return err
+		}
+		return checkSlot(pending, pending-(failed-failedBefore))
 	}
 	if err := printResults(stdout, st, id, study.Median, onTerminal()); err != nil {
 		return err
@@ -225,12 +237,9 @@ func runCampaign(o campaignOptions) (err error) {
 // usualRoom is how many octets artefacts may take in NATS, unless the user or the disk says otherwise.
 const usualRoom = 10e9
 
-// room returns how many octets artefacts may take in NATS.
-func room(o campaignOptions, dir string) (int64, error) {
-	if o.room > 0 {
-		return o.room * 1e6, nil
-	}
-	if o.access.URL != "" {
+// room returns how many octets artefacts may take in NATS. If its server is this program's, they lie on the disk of dir.
+func room(r reach, dir string) (int64, error) {
+	if r.access.URL != "" {
 		return usualRoom, nil
 	}
 	var fs unix.Statfs_t
@@ -270,14 +279,18 @@ func addedSites(library site.Library, references []string) (map[string]string, e
 // other machine had access.
 const natsFolder = "nats"
 
-// inviteTerm is how long an invitation is valid.
-const inviteTerm = 30 * 24 * time.Hour
-
 // conduct runs the campaign, over a NATS server of its own or over one that is there.
 func conduct(ctx context.Context, o campaignOptions, c campaign.Config) (err error) {
 	shown := newCampaignProgress(stderr)
 	defer shown.end()
 	c.Report, c.Said = shown.report, func(line string) { fmt.Fprintln(stderr, line) }
+	if o.server != "" {
+		if c.Conn, c.Key, err = broker.Join(ctx, o.server); err != nil {
+			return err
+		}
+		defer c.Conn.Close()
+		return campaign.NewCoordinator(c).Conduct(ctx)
+	}
 	if c.Conn != nil {
 		if c.Key, err = userKey(); err != nil {
 			return err
@@ -288,7 +301,7 @@ func conduct(ctx context.Context, o campaignOptions, c campaign.Config) (err err
 		return campaign.NewCoordinator(c).Conduct(ctx)
 	}
 	dir := filepath.Join(c.Store.Dir(), natsFolder)
-	server, err := broker.Start(ctx, broker.Config{Dir: dir, Listen: o.listen, Hosts: o.hosts})
+	server, err := broker.Start(ctx, broker.Config{Dir: dir, Listen: o.reach.listen, Hosts: o.reach.hosts})
 	if err != nil {
 		return err
 	}
@@ -298,8 +311,8 @@ func conduct(ctx context.Context, o campaignOptions, c campaign.Config) (err err
 			err = errors.Join(err, server.Close())
 		}
 	}()
-	for _, name := range o.invite {
-		if err := invite(server, name); err != nil {
+	for _, name := range o.reach.invite {
+		if err := invite(server, name, time.Now().Add(inviteTerm)); err != nil {
 			return err
 		}
 	}
@@ -311,7 +324,7 @@ func conduct(ctx context.Context, o campaignOptions, c campaign.Config) (err err
 		return err
 	}
 	closed = true
-	if err := server.Close(); err != nil || o.listen != "" { // invitations stay valid
+	if err := server.Close(); err != nil || o.reach.listen != "" { // invitations stay valid
 		return err
 	}
 	return os.RemoveAll(dir)
@@ -330,19 +343,6 @@ func conductWith(ctx context.Context, c campaign.Config, server *broker.Server, 
 	err := campaign.NewCoordinator(c).Conduct(ctx)
 	stop(nil)
 	return err
-}
-
-func invite(server *broker.Server, name string) error {
-	i, err := server.Invite(name, time.Now().Add(inviteTerm))
-	if err != nil {
-		return input(err)
-	}
-	file := name + ".invitation"
-	if err := i.Write(file); err != nil {
-		return err
-	}
-	fmt.Fprintf(stderr, "Worker %s joins with: wiretime worker --join %s (copy that file there, and keep it secret)\n", name, file)
-	return nil
 }
 
 // userKey returns the key that this user signs plans with, from $XDG_CONFIG_HOME/wiretime. The first call makes it.

@@ -26,15 +26,11 @@ const fitnessMark = "WIRETIME_FITNESS"
 // ends, if that helps. Unless there is another clock to fall back on, it gives an unfit
 // machine some time to become quiet. Inside, it returns what was found outside.
 func findFitness(ctx context.Context, wait time.Duration, fallback bool) (*fitness, error) {
-	f := &fitness{}
-	if found := os.Getenv(fitnessMark); found != "" {
-		_ = os.Unsetenv(fitnessMark)
-		if err := json.Unmarshal([]byte(found), f); err != nil {
-			return nil, fmt.Errorf("read what was found of the machine: %w", err)
-		}
-		return f, nil
+	f, err := inheritedFitness()
+	if f != nil || err != nil {
+		return f, err
 	}
-	var err error
+	f = &fitness{}
 	f.State, err = awaitQuiet(ctx, wait, fallback)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("the run was interrupted before its first load%w", errInterrupted)
@@ -42,24 +38,55 @@ func findFitness(ctx context.Context, wait time.Duration, fallback bool) (*fitne
 	if err != nil {
 		return nil, fmt.Errorf("examine the machine: %w", err)
 	}
-	best, awake := f.State.Better()
+	best, _ := f.State.Better()
 	fmt.Fprintf(stderr, "This machine: %s.\n", best)
-	if awake {
-		keeper, err := machine.KeepAwake() // ends with this program
-		if err != nil {
-			return nil, err
-		}
-		f.Awake = keeper.PID()
+	if err := f.keepAwake(); err != nil {
+		return nil, err
+	}
+	if f.Awake > 0 {
 		fmt.Fprintf(stderr, "Its processors are kept awake; left alone, %s.\n", f.State.AsIs)
 	}
 	for _, lack := range f.State.Unchecked {
 		fmt.Fprintln(stderr, "Not checked:", lack)
 	}
-	text, err := json.Marshal(f)
+	mark, err := f.mark()
 	if err != nil {
 		return nil, err
 	}
-	return f, os.Setenv(fitnessMark, string(text))
+	return f, os.Setenv(fitnessMark, mark)
+}
+
+// inheritedFitness returns what the program that has started this one has found of the machine; nil if it has not looked.
+func inheritedFitness() (*fitness, error) {
+	found := os.Getenv(fitnessMark)
+	if found == "" {
+		return nil, nil
+	}
+	_ = os.Unsetenv(fitnessMark)
+	f := &fitness{}
+	if err := json.Unmarshal([]byte(found), f); err != nil {
+		return nil, fmt.Errorf("read what was found of the machine: %w", err)
+	}
+	return f, nil
+}
+
+// mark returns the fitness as fitnessMark hands it on.
+func (f *fitness) mark() (string, error) {
+	text, err := json.Marshal(f)
+	return string(text), err
+}
+
+// keepAwake keeps the processors awake until this program ends, if that helps.
+func (f *fitness) keepAwake() error {
+	if _, awake := f.State.Better(); !awake {
+		return nil
+	}
+	keeper, err := machine.KeepAwake()
+	if err != nil {
+		return err
+	}
+	f.Awake = keeper.PID()
+	return nil
 }
 
 // awaitQuiet measures the machine until it is fit, or for so long.

@@ -54,6 +54,8 @@ func TestBadInput(t *testing.T) {
 func TestBadArguments(t *testing.T) {
 	u := self(t)
 	u.write(t, "empty/readme.txt", "no index here")
+	u.write(t, "placed.yaml", "name: placed\nrepeats: 1\nclock: real\nmatrix:\n  sites: [objects]\n  protocols: [h2]\n  networks: [cable]\n  loaders: [builtin]\n  at: [frankfurt, home-dsl]\n")
+	u.write(t, "placed-week.yaml", "name: week\nstudies: [placed.yaml]\nat: [\"00:00\"]\ndays: 1\n")
 	u.write(t, "linked/index.html", "<!doctype html><title>x</title>")
 	if err := os.Symlink("/etc/passwd", filepath.Join(u.home, "linked", "secret.html")); err != nil {
 		t.Fatal(err)
@@ -70,6 +72,8 @@ func TestBadArguments(t *testing.T) {
 		{"site without index.html", []string{"site", "add", "empty"}, exitInput, []string{"index.html"}},
 		{"site with a link out of it", []string{"site", "add", "linked"}, exitInput, []string{"secret.html"}},
 		{"store that is not there", []string{"results", "--store", "nowhere"}, exitStore, []string{"nowhere"}},
+		{"places on one machine", []string{"run", "placed.yaml"}, exitInput, []string{"frankfurt, home-dsl", "wiretime campaign run"}},
+		{"places on a schedule", []string{"schedule", "placed-week.yaml"}, exitInput, []string{"study placed names places", "this machine only"}},
 		{"unknown flag", []string{"run", "--nosuch"}, exitInput, []string{"--nosuch"}},
 		{"flags that exclude each other", []string{"papers", "--json", "--markdown"}, exitInput, []string{"--json and --markdown exclude each other", "wiretime papers --help"}},
 		{"a flag that needs another", []string{"run", "first-look", "--schedule-slot", "1"}, exitInput, []string{"--schedule-diary is missing: the other flags need it"}},

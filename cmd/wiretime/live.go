@@ -80,8 +80,8 @@ func readCertificates(name string) (list []*x509.Certificate, err error) {
 
 // enterLive makes sure that real pages may be loaded here, and says once whether their packets are captured. It stays in
 // this machine's network namespace. untapped is why they are not; nil if they are.
-func enterLive(s *study.Study) (untapped, err error) {
-	for _, loader := range s.Matrix[study.AxisLoader] {
+func enterLive(loaders []string) (untapped, err error) {
+	for _, loader := range loaders {
 		if !pageload.IsBrowser(loader) {
 			continue
 		}

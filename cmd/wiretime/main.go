@@ -81,7 +81,7 @@ func main() {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return input(err) })
 	root.AddCommand(initCommand(), runCommand(), resultsCommand(), compareCommand(), showCommand(), explainCommand(), adviseCommand(), framesCommand(), reproduceCommand(), exportCommand(), reportCommand(),
-		networksCommand(), papersCommand(), siteCommand(), getCommand(), streamCommand(), scheduleCommand(), serveCommand(), uiCommand(), linkCommand(), campaignCommand(), workerCommand(), kernelCommand(), doctorCommand(), completionCommand(), manCommand())
+		networksCommand(), papersCommand(), siteCommand(), getCommand(), streamCommand(), scheduleCommand(), serveCommand(), uiCommand(), linkCommand(), campaignCommand(), workerCommand(), carryOutCommand(), kernelCommand(), doctorCommand(), completionCommand(), manCommand())
 	complete(root)
 	if err := root.Execute(); err != nil {
 		os.Exit(explain(err))

@@ -95,7 +95,7 @@ study need a run without --quick.`,
 	c.Flags().BoolVar(&o.resume, "resume", false, "continue the store's unfinished run, if there is one")
 	c.Flags().IntVar(&o.repeats, "repeats", 0, "measure each cell `N` times (default: what the study says); with --resume, extend the store's latest run to as many")
 	slotFlags(c, &o)
-	c.MarkFlagsMutuallyExclusive(slotFlag, "repeats")
+	c.MarkFlagsMutuallyExclusive(slotFlag, "verify-determinism")
 	c.Flags().BoolVar(&o.storedCommands, storedCommandsFlag, false, "with --resume: run the servers' commands of the store's study without asking")
 	return c
 }
@@ -126,6 +126,9 @@ func run(o runOptions) (err error) {
 	if o.dry {
 		return printPlan(stdout, s)
 	}
+	if places := s.Places(); len(places) > 0 {
+		return input(fmt.Errorf("run study %s: it is measured at %s, by workers there; use 'wiretime campaign run' (docs/places.md)", s.Name, strings.Join(places, ", ")))
+	}
 	if err := confirmCommands(o, s); err != nil {
 		return err
 	}
@@ -135,7 +138,7 @@ func run(o runOptions) (err error) {
 	}
 	w.live = live
 	if s.Live() {
-		if w.untapped, err = enterLive(s); err != nil {
+		if w.untapped, err = enterLive(s.Matrix[study.AxisLoader]); err != nil {
 			return err
 		}
 		return measure(ctx, o, s, w, nil, "none: no lab is made")
@@ -195,7 +198,7 @@ func measure(ctx context.Context, o runOptions, s *study.Study, w *ways, sites m
 	err = runner.Run(ctx, config)
 	shown.end()
 	if ctx.Err() != nil {
-		return fmt.Errorf("run %d of study %s was interrupted; go on with: wiretime %s%w", id, s.Name, continuation(o, s), errInterrupted)
+		return fmt.Errorf("run %d of study %s was interrupted; go on with: wiretime %s%w", id, s.Name, continuation("run", o, s), errInterrupted)
 	}
 	if err != nil {
 		return err

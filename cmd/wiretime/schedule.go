@@ -24,6 +24,7 @@ type scheduleOptions struct {
 	file, store, unit string
 	status, quick     bool
 	verbose           bool // a line for each attempt, on terminals too
+	reach             reach
 }
 
 func scheduleCommand() *cobra.Command {
@@ -41,10 +42,18 @@ missed, which is recorded with the reason and not made up for. --unit writes a
 systemd service that does the same.
 
 The repeats of a study are those of each slot. Its results count all slots
-together.`,
+together.
+
+Studies that name places (at) are measured by workers there, in a campaign for
+each slot. --listen starts a NATS server for them, which runs as long as the
+schedule; --invite NAME writes the invitation of a worker. --nats uses one that is
+there already (docs/places.md).`,
 		Args: arguments(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			o.file = args[0]
+			if err := o.reach.check(c); err != nil {
+				return input(fmt.Errorf("run a schedule: %w", err))
+			}
 			return runSchedule(o)
 		},
 	}
@@ -53,6 +62,7 @@ together.`,
 	c.Flags().BoolVar(&o.status, "status", false, "show what became of each slot and run nothing")
 	c.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "on a terminal: print a line for each attempt, as in a file, in place of one line that changes")
 	c.Flags().BoolVar(&o.quick, "quick", false, "measure only the quick part of each study")
+	o.reach.flags(c)
 	c.MarkFlagsMutuallyExclusive("unit", "status")
 	return c
 }
@@ -63,12 +73,14 @@ type timetable struct {
 	store   string // folder
 	verbose bool   // a line for each attempt, on terminals too
 	studies []scheduled
+	reach   reach // of the studies with places
 }
 
 // scheduled is a study of a schedule.
 type scheduled struct {
 	source string // its file, or its name if it is built in
 	store  string // its results' folder
+	places []string
 }
 
 func runSchedule(o scheduleOptions) error {
@@ -79,12 +91,17 @@ func runSchedule(o scheduleOptions) error {
 	switch {
 	case o.status:
 		return printStatus(stdout, t, time.Now())
+	}
+	if err := t.checkReach(); err != nil {
+		return input(err)
+	}
+	switch {
 	case o.unit != "":
 		return writeUnit(o, t)
 	}
 	ctx, stop := interruptible(context.Background())
 	defer stop()
-	return follow(ctx, o, t)
+	return followServed(ctx, o, t)
 }
 
 // readSchedule reads the named schedule and its studies.
@@ -114,7 +131,7 @@ func readSchedule(o scheduleOptions) (*timetable, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &timetable{Schedule: s, store: o.store, verbose: o.verbose}
+	t := &timetable{Schedule: s, store: o.store, verbose: o.verbose, reach: o.reach}
 	if t.store == "" {
 		t.store = s.Store
 		if !filepath.IsAbs(t.store) {
@@ -142,7 +159,7 @@ func (t *timetable) readStudies(place func(string) string) error {
 				return input(err)
 			}
 		}
-		one := scheduled{source, filepath.Join(t.store, s.Name)}
+		one := scheduled{source, filepath.Join(t.store, s.Name), s.Places()}
 		if slices.ContainsFunc(t.studies, func(o scheduled) bool { return o.store == one.store }) {
 			return input(fmt.Errorf("read schedule %s: two of its studies have the name %s; rename one", t.Name, s.Name))
 		}
@@ -230,6 +247,16 @@ func writeUnit(o scheduleOptions, t *timetable) error {
 	command := []string{program, "schedule", file, "--store", store}
 	if o.quick {
 		command = append(command, "--quick")
+	}
+	command = append(command, t.reach.words()...)
+	if len(t.reach.invite) > 0 { // now, since the service would invite them at each start
+		server, err := t.startServer(context.Background())
+		if err == nil {
+			err = server.Close()
+		}
+		if err != nil {
+			return err
+		}
 	}
 	system := os.Geteuid() == 0
 	path, err := t.WriteUnit(dir, command, folder, system)

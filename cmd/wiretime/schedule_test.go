@@ -166,12 +166,15 @@ func TestScheduleUnit(t *testing.T) {
 // TestSchedulesThatCannotRun are refused before the first slot.
 func TestSchedulesThatCannotRun(t *testing.T) {
 	u := self(t)
+	atPlace := strings.NewReplacer("clock: virtual", "clock: real", "matrix:", "matrix:\n  at: [here]").Replace(hourlyStudy)
 	for what, c := range map[string]struct{ schedule, study, say string }{
 		"a mistake in a study":         {fmt.Sprintf(weekOf, 7), strings.Replace(hourlyStudy, "https/1.1", "https/1.0", 1), `unknown protocol "https/1.0"`},
 		"a study that is not there":    {strings.Replace(fmt.Sprintf(weekOf, 7), "hourly.yaml", "hourly.yml", 1), hourlyStudy, "week.yaml:2:11: read the study hourly.yml: no such file"},
 		"streams on the virtual clock": {strings.Replace(fmt.Sprintf(weekOf, 7), "hourly.yaml", "first-stream", 1), hourlyStudy, "only studies of pages and uploads"},
 		"handovers on the virtual clock": {fmt.Sprintf(weekOf, 7), strings.Replace(hourlyStudy, "{name: slower, ride: slower.csv}",
 			"{name: moving, access: [{name: a, rate: 1mbit}, {name: b, rate: 1mbit}], events: [{at: 1s, handover: b}]}", 1), "has handovers"},
+		"places that cannot be reached": {strings.Replace(fmt.Sprintf(weekOf, 7), "clock: virtual", "clock: wall", 1), atPlace, "is measured at here, by workers there; say with --listen"},
+		"places on the virtual clock":   {fmt.Sprintf(weekOf, 7), atPlace, "names places (at), whose clocks do not jump from slot to slot"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			u.addWeek(t, 7)
@@ -181,5 +184,9 @@ func TestSchedulesThatCannotRun(t *testing.T) {
 				t.Errorf("exit code %d, want %d and %q: %s", r.code, exitInput, c.say, r.errors)
 			}
 		})
+	}
+	u.addWeek(t, 7)
+	if r := u.run(t, "schedule", "week.yaml", "--listen", "127.0.0.1:0"); r.code != exitInput || !strings.Contains(r.errors, "so it has no workers; remove --listen") {
+		t.Errorf("workers for nothing: exit code %d: %s", r.code, r.errors)
 	}
 }

@@ -27,7 +27,7 @@ import (
 func (t *timetable) carry(ctx context.Context, d *schedule.Diary, s schedule.Slot) error {
 	var failed []error
 	for _, study := range t.studies {
-		if err := runSlot(ctx, d, s, study, t.verbose); err != nil {
+		if err := t.runSlot(ctx, d, s, study); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", filepath.Base(study.store), err))
 		}
 		if ctx.Err() != nil {
@@ -37,14 +37,14 @@ func (t *timetable) carry(ctx context.Context, d *schedule.Diary, s schedule.Slo
 	return errors.Join(failed...)
 }
 
-func runSlot(ctx context.Context, d *schedule.Diary, s schedule.Slot, study scheduled, verbose bool) error {
-	args := []string{"run", study.source, "--store", study.store, "--" + diaryFlag, d.Path(), "--" + slotFlag, strconv.Itoa(s.Number)}
+func (t *timetable) runSlot(ctx context.Context, d *schedule.Diary, s schedule.Slot, study scheduled) error {
+	args := append(t.command(study), "--store", study.store, "--"+diaryFlag, d.Path(), "--"+slotFlag, strconv.Itoa(s.Number))
 	if d.Quick {
 		args = append(args, "--quick")
 	}
 	var said lastLine
 	shown := io.Writer(stderr)
-	if !verbose {
+	if !t.verbose && len(study.places) == 0 {
 		if line := relay(stderr); line != nil {
 			defer line.end()
 			shown = line

@@ -23,13 +23,16 @@ func slotFlags(c *cobra.Command, o *runOptions) {
 	}
 	c.MarkFlagsRequiredTogether(diaryFlag, slotFlag)
 	c.MarkFlagsMutuallyExclusive(slotFlag, "resume")
-	c.MarkFlagsMutuallyExclusive(slotFlag, "verify-determinism")
+	c.MarkFlagsMutuallyExclusive(slotFlag, "repeats")
 }
 
 const (
 	diaryFlag = "schedule-diary"
 	slotFlag  = "schedule-slot"
 	relayFlag = "schedule-relay"
+
+	// serverFlag has 'wiretime campaign run' use the schedule's NATS server.
+	serverFlag = "schedule-server"
 )
 
 // useSlots has the study measured once in each slot of the schedule.
@@ -109,12 +112,37 @@ func checkSlot(pending, counted int) error {
 	return nil
 }
 
+// failedLoads returns how many loads of a run ended without a valid attempt.
+func failedLoads(st *store.Store, run int64) (n int, err error) {
+	results, err := st.Results(run)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range results {
+		n += max(0, r.Planned-r.Valid-r.Unsupported)
+	}
+	waiting, err := st.Pending(run)
+	return n - len(waiting), err
+}
+
+// endOfSlot returns when the slot is over; zero without one.
+func endOfSlot(o runOptions) (time.Time, error) {
+	if o.slot == 0 {
+		return time.Time{}, nil
+	}
+	d, err := schedule.Read(o.diary)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return d.End(&d.Slots[o.slot-1]), nil
+}
+
 // continuation is the command that goes on with an interrupted run.
-func continuation(o runOptions, s *study.Study) string {
+func continuation(verb string, o runOptions, s *study.Study) string {
 	if o.slot > 0 {
 		return "schedule " + s.Options.Slots.Schedule
 	}
-	return "run --resume --store " + o.store
+	return verb + " --resume --store " + o.store
 }
 
 // endRun ends the run of a schedule that is over, in the store of one of its studies. What was not carried out in its slot

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"wiretime/campaign"
 	"wiretime/campaign/broker"
 	"wiretime/runner"
+	"wiretime/study"
 )
 
 type workerOptions struct {
@@ -27,6 +29,9 @@ type workerOptions struct {
 	commands bool // a study's own servers may run commands
 	programs bool // the coordinator's program and kernel may be fetched and run
 	browsers runner.Browsers
+	at       []string
+
+	fitness *fitness // of this machine, if it is at a place
 }
 
 func workerCommand() *cobra.Command {
@@ -35,8 +40,9 @@ func workerCommand() *cobra.Command {
 		Use:   "worker",
 		Short: "Carry out batches of campaigns",
 		Long: `Worker joins the campaigns of a coordinator ('wiretime campaign run'), carries out
-batches of their loads on the virtual clock, and sends back what they left. It
-needs one outgoing connection. It works until it is interrupted, and then gives
+batches of their loads on the virtual clock, and sends back what they left. With
+--at it also makes loads on the real and the live clock, of studies that name its
+place (docs/places.md). It needs one outgoing connection. It works until it is interrupted, and then gives
 back what it has not finished.
 
 --join takes the invitation that 'wiretime campaign run --invite NAME' has
@@ -59,6 +65,11 @@ checksums and versions. Sites that it lacks it fetches, and with
 			case o.jobs < 1 || o.core < 0:
 				return input(fmt.Errorf("work for campaigns: --jobs %d must be positive, and --core %d must not be negative", o.jobs, o.core))
 			}
+			for _, place := range o.at {
+				if err := study.CheckPlace(place); err != nil {
+					return input(fmt.Errorf("work for campaigns: --at: %w", err))
+				}
+			}
 			return runWorker(o)
 		},
 	}
@@ -69,6 +80,7 @@ checksums and versions. Sites that it lacks it fetches, and with
 	f.StringVar(&o.folder, "folder", "", "folder for what batches leave until it is sent (default: in the cache folder)")
 	f.IntVar(&o.jobs, "jobs", runtime.NumCPU(), "`N` batches at once, each on a core of its own")
 	f.IntVar(&o.core, "core", 0, "the first of these cores, from 0")
+	f.StringArrayVar(&o.at, "at", nil, "`PLACE` that this machine is at: also make the loads of this place, on the real and the live clock (several times)")
 	f.StringVar(&o.campaign, "campaign", "", "work for the campaign `NAME` only, and end with it (default: for all)")
 	f.BoolVar(&o.programs, "accept-programs", false, "where this machine has another wiretime or another kernel of the virtual clock, fetch and run the coordinator's")
 	f.BoolVar(&o.commands, "allow-commands", false, "also carry out studies that start servers of their own, by commands that they name")
@@ -102,6 +114,12 @@ func runWorker(o workerOptions) (err error) {
 	if name == "" {
 		return input(errors.New("work for campaigns: --creds is missing: a worker goes by the name of its NATS user"))
 	}
+	var environment json.RawMessage
+	if len(o.at) > 0 {
+		if o.fitness, environment, err = examinePlace(ctx); err != nil {
+			return err
+		}
+	}
 	conn, err := o.access.Connect(ctx, "wiretime worker "+name)
 	if err != nil {
 		return err
@@ -109,6 +127,7 @@ func runWorker(o workerOptions) (err error) {
 	defer conn.Close()
 	w, err := campaign.NewWorker(ctx, campaign.WorkerConfig{
 		Conn: conn, Name: name, Jobs: o.jobs, Core: o.core, Dir: o.folder, Trust: o.trust, Campaign: o.campaign,
+		At: o.at, Environment: environment,
 		Prepare: func(ctx context.Context, p *campaign.Plan, inputs campaign.Inputs) (campaign.Executor, error) {
 			return prepare(ctx, o, p, inputs)
 		},

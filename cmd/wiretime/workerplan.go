@@ -19,13 +19,23 @@ import (
 	"wiretime/process"
 	"wiretime/runner"
 	"wiretime/site"
+	"wiretime/store"
 	"wiretime/study"
 )
 
-// prepared carries out a plan with sites that it has opened.
+// prepared carries out a plan on the virtual clock with sites that it has opened.
 type prepared struct {
 	*runner.Executor
 	sites map[string]*site.Site
+}
+
+func (p prepared) Do(ctx context.Context, core int, b runner.Batch, dir string, attempted func()) ([]store.LoadRecord, error) {
+	end, err := takeTurn(ctx, besideOthers)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return p.Executor.Do(ctx, core, b, dir, attempted)
 }
 
 func (p prepared) Close() error { return errors.Join(p.Executor.Close(), runner.CloseSites(p.sites)) }
@@ -43,23 +53,17 @@ func prepare(ctx context.Context, o workerOptions, p *campaign.Plan, inputs camp
 	if c.Browsers, err = findBrowsers(o.browsers, wordsOf(cells, study.AxisLoader)); err != nil {
 		return nil, unfit(err)
 	}
-	for _, browser := range []string{c.Browsers.Chromium, c.Browsers.Firefox} {
-		if browser == "" {
-			continue
-		}
-		if err := guest.Sees(browser); err != nil {
-			return nil, unfit(err)
-		}
+	clocks := wordsOf(cells, study.AxisClock)
+	virtual := slices.Contains(clocks, study.ClockVirtual)
+	if virtual {
+		c.Kernel, err = virtualClock(ctx, o, p, inputs, c.Browsers)
+	} else {
+		err = checkPlace(clocks, wordsOf(cells, study.AxisLoader))
 	}
-	if c.Kernel, err = planKernel(ctx, o, p, inputs); err != nil {
+	if err != nil {
 		return nil, unfit(err)
 	}
-	library, err := site.DefaultLibrary()
-	if err != nil {
-		return nil, err
-	}
-	library.Dir = inputs.Sites
-	if c.Sites, err = runner.Sites(ctx, library, wordsOf(cells, study.AxisSite)); err != nil {
+	if c.Sites, err = planSites(ctx, inputs.Sites, cells); err != nil {
 		return nil, unfit(err)
 	}
 	defer func() {
@@ -78,11 +82,38 @@ func prepare(ctx context.Context, o workerOptions, p *campaign.Plan, inputs camp
 	if len(differ) > 0 {
 		return nil, unfit(otherPrograms(differ, o))
 	}
+	if !virtual {
+		return apart{task: task{Plan: p, Sites: inputs.Sites, Browsers: c.Browsers}, fitness: o.fitness, sites: c.Sites}, nil
+	}
 	executor, err := runner.NewExecutor(ctx, c, cells)
 	if err != nil {
 		return nil, err
 	}
 	return prepared{executor, c.Sites}, nil
+}
+
+// virtualClock makes sure that guests see the browsers, and returns the plan's kernel.
+func virtualClock(ctx context.Context, o workerOptions, p *campaign.Plan, inputs campaign.Inputs, b runner.Browsers) (kernel.Kernel, error) {
+	for _, browser := range []string{b.Chromium, b.Firefox} {
+		if browser == "" {
+			continue
+		}
+		if err := guest.Sees(browser); err != nil {
+			return kernel.Kernel{}, err
+		}
+	}
+	return planKernel(ctx, o, p, inputs)
+}
+
+// planSites opens the sites of a plan, of which those that are not built in are in a folder. On the live clock there are none.
+func planSites(ctx context.Context, folder string, cells []study.Cell) (map[string]*site.Site, error) {
+	cells = slices.DeleteFunc(slices.Clone(cells), func(c study.Cell) bool { return c.Clock() == study.ClockLive })
+	library, err := site.DefaultLibrary()
+	if err != nil {
+		return nil, err
+	}
+	library.Dir = folder
+	return runner.Sites(ctx, library, wordsOf(cells, study.AxisSite))
 }
 
 func unfit(err error) error { return fmt.Errorf("%w: %w", campaign.ErrUnfit, err) }

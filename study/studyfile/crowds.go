@@ -33,6 +33,7 @@ var crowds = kind{
 		"strategies": "clients have six connections to each host over HTTP/1.1, and one over other protocols",
 		"session":    "the clients of a crowd always make full handshakes",
 		"hints":      "the clients of a crowd know all resources beforehand",
+		"at":         "only pages are loaded at places",
 
 		"tls":            "the clients of a crowd speak TLS 1.3 alone",
 		"tcp_windows":    "set the buffers in options, as in options: {tcp_rmem: [4096, 131072, 6291456]}",

@@ -66,6 +66,12 @@ func TestParseSaysWhereAndWhatToDo(t *testing.T) {
 		{"a visit like none", [2]string{"chromium]", "chromium]\n  visits: [warm]"}, "8:12", `unknown visit "warm"; write one of cold, resumed, 0rtt, connected, cached`},
 		{"a visit twice", [2]string{"chromium]", "chromium]\n  visits: [0rtt, 0rtt]"}, "8:18", "duplicate 0rtt in visits"},
 		{"no visit", [2]string{"chromium]", "chromium]\n  visits: []"}, "8:11", "visits is empty; name at least one"},
+		{"places and a clock that is open", [2]string{"chromium]", "chromium]\n  at: [frankfurt]"}, "4:3", "at names places, but on the virtual clock a load is the same at every place; write clock: real"},
+		{"places on the virtual clock", [2]string{"matrix:", "clock: [real, virtual]\nmatrix:\n  at: [frankfurt]"}, "5:3", "at names places, but on the virtual clock"},
+		{"a place of two words", [2]string{"chromium]", "chromium]\n  at: [New York]"}, "8:8", `invalid place "New York": must be 1 to 40 of the characters a-z, 0-9 and -`},
+		{"any place", [2]string{"chromium]", "chromium]\n  at: [any]"}, "8:8", `invalid place "any": this word stands for wherever the study runs`},
+		{"a place twice", [2]string{"chromium]", "chromium]\n  at: [a, a]"}, "8:11", "duplicate a in at"},
+
 		{"an unknown strategy", [2]string{"chromium]", "chromium]\n  strategies: [browser, hasty]"}, "8:25", `unknown strategy "hasty"`},
 		{"a strategy by two names", [2]string{"chromium]", "chromium]\n  strategies: [parallel, parallel-6]"}, "8:26", "duplicate parallel-6 in strategies"},
 		{"a misspelt server", [2]string{"chromium]", "chromium]\n  servers: [ngnix]"}, "8:13", `unknown server "ngnix"; did you mean "nginx", or describe it under servers`},

@@ -1,6 +1,7 @@
 package studyfile
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -36,6 +37,7 @@ var pages = kind{
 		study.AxisWithout: func(r *reader, n ast.Node) string {
 			return r.word(n, "part of a protocol to do without", study.Withouts())
 		},
+		study.AxisAt: (*reader).place,
 	},
 	selected: map[study.Axis]func(*reader, ast.Node) (string, bool){
 		study.AxisStrategy:     (*reader).selectedStrategy,
@@ -44,7 +46,10 @@ var pages = kind{
 		study.AxisTCPWindow:    func(r *reader, n ast.Node) (string, bool) { return r.selectedWindow(n, study.AxisTCPWindow) },
 		study.AxisLoad:         (*reader).onLoad,
 	},
-	check: (*reader).fitWindows,
+	check: func(r *reader, matrix ast.Node) {
+		r.fitWindows(matrix)
+		r.fitPlaces(matrix)
+	},
 }
 
 var visits = []string{study.VisitCold, study.VisitResumed, study.VisitZeroRTT, study.VisitConnected, study.VisitCached, study.VisitAgain, study.VisitReload}
@@ -79,6 +84,26 @@ func (r *reader) site(n ast.Node) string {
 		return ""
 	}
 	return ref
+}
+
+// place reads the name of a place.
+func (r *reader) place(n ast.Node) string {
+	name, ok := r.text(n, "a place")
+	if !ok {
+		return ""
+	}
+	if err := study.CheckPlace(name); err != nil {
+		r.fail(n, "%v", err)
+		return ""
+	}
+	return name
+}
+
+// fitPlaces refuses places in a study whose cells may be on the virtual clock.
+func (r *reader) fitPlaces(matrix ast.Node) {
+	if len(r.study.Places()) > 0 && !slices.Equal(r.study.Matrix[study.AxisClock], []string{study.ClockReal}) {
+		r.fail(matrix, "at names places, but on the virtual clock a load is the same at every place; write clock: real (or live, with URLs), or remove at")
+	}
 }
 
 // networkName reads a network, keeps it in the study and returns its name.

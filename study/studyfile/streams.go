@@ -58,6 +58,7 @@ var streams = kind{
 		"servers":   "Wiretime's own server serves all streams",
 		"session":   "each stream has a client of its own",
 		"hints":     "a stream has no resources to announce",
+		"at":        "only pages are loaded at places",
 
 		"tls":            "transports use TLS 1.3, or none",
 		"tcp_windows":    "set the buffers in options, as in options: {tcp_rmem: [4096, 131072, 6291456]}",

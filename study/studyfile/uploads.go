@@ -42,6 +42,7 @@ var uploads = kind{
 		"strategies": "an upload is a single request",
 		"session":    "every upload is cold",
 		"hints":      "a sink has no resources to announce",
+		"at":         "only pages are loaded at places",
 
 		"think_time":  "an upload has no pages",
 		"fallback":    "an upload has a single protocol",

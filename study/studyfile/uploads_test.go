@@ -45,6 +45,7 @@ matrix:
 		{"loaders:", "visits: [cold]\n  loaders:", "every upload is cold"},
 		{"loaders:", "sites: [x]\n  loaders:", "uploads have sizes, as in uploads: [post@10MB]"},
 		{"loaders:", "hints: [push]\n  loaders:", "a sink has no resources to announce"},
+		{"loaders:", "at: [frankfurt]\n  loaders:", "at does not apply to studies of uploads: only pages are loaded at places"},
 		{"matrix:", "session: {loads: 2}\nmatrix:", "session does not apply to studies of uploads: every upload is cold"},
 		{"loaders: [chromium]\n", "loaders: [chromium]\noptions: {think_time: 1s}\n", "an upload has no pages"},
 	} {
