@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,15 +23,25 @@ import (
 	"wiretime/study"
 )
 
-// TestCampaign: three workers make all loads once, half of them checked, and nothing is left in NATS.
+// TestCampaign: three workers make all loads once, half of them checked, and nothing is left in NATS, nor of workers that were killed
+// before.
 func TestCampaign(t *testing.T) {
 	t.Parallel()
 	f := plannedCampaign(t)
+	dead := ""
 	for _, name := range []string{"a", "b", "c"} {
-		f.work(f.worker(name, maker{}))
+		w := f.worker(name, maker{})
+		dead = filepath.Join(w.Dir, "batches-dead")
+		if err := os.Mkdir(dead, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		f.work(w)
 	}
 	if err := f.conduct(f.ctx, func(c *Config) { c.Checks = 0.5 }); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(dead); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what a killed worker has left is still there: %v", err)
 	}
 	f.whole(0)
 	f.left(f.setup())

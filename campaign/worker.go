@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"wiretime/campaign/broker"
 	"wiretime/runner"
+	"wiretime/scratch"
 	"wiretime/store"
 )
 
@@ -188,13 +188,13 @@ func (w *Worker) serve(ctx, serving context.Context, s signed) (err error) {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp(w.Dir, "batches-")
+	dir, err := scratch.Make(w.Dir, "batches-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, dir.Remove()) }()
 	w.say("working for campaign %s, study %s, %s", s.Campaign, plan.Study, w.manner(places))
-	sv := &service{Worker: w, plan: plan, executor: executor, dir: dir, done: map[int]bool{}}
+	sv := &service{Worker: w, plan: plan, executor: executor, dir: dir.Path, done: map[int]bool{}}
 	ctx, stop := context.WithCancelCause(serving)
 	defer stop(nil)
 	var running sync.WaitGroup

@@ -109,6 +109,6 @@ func examinePunctuality(ctx context.Context, d time.Duration) lab.Finding {
 		detail = append(detail, "it suits only the virtual clock")
 		f.Remedy = "use the virtual clock (make kernel, then --clock virtual), because " + why + "; or keep other programs from running while loads run on the real clock"
 	}
-	f.Detail = strings.Join(detail, "\n    ")
+	f.Detail = strings.Join(detail, "; ")
 	return f
 }

@@ -35,6 +35,9 @@ func TestDoctorSaysWhichClockSuits(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, r.out)
 		}
 	}
+	if strings.Contains(r.out, `\x`) {
+		t.Errorf("something is escaped in\n%s", r.out)
+	}
 }
 
 // TestWithoutPressure runs the doctor where the kernel does not tell of pressure, as in

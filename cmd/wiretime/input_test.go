@@ -73,7 +73,7 @@ func TestBadArguments(t *testing.T) {
 		{"site with a link out of it", []string{"site", "add", "linked"}, exitInput, []string{"secret.html"}},
 		{"store that is not there", []string{"results", "--store", "nowhere"}, exitStore, []string{"nowhere"}},
 		{"places on one machine", []string{"run", "placed.yaml"}, exitInput, []string{"frankfurt, home-dsl", "wiretime campaign run"}},
-		{"places on a schedule", []string{"schedule", "placed-week.yaml"}, exitInput, []string{"study placed names places", "this machine only"}},
+		{"places on a schedule", []string{"schedule", "placed-week.yaml"}, exitInput, []string{"study placed is measured at frankfurt", "say with --listen where they reach this machine"}},
 		{"unknown flag", []string{"run", "--nosuch"}, exitInput, []string{"--nosuch"}},
 		{"flags that exclude each other", []string{"papers", "--json", "--markdown"}, exitInput, []string{"--json and --markdown exclude each other", "wiretime papers --help"}},
 		{"a flag that needs another", []string{"run", "first-look", "--schedule-slot", "1"}, exitInput, []string{"--schedule-diary is missing: the other flags need it"}},

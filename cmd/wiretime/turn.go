@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,12 +21,13 @@ const (
 // that have begun, and those that come later wait for it.
 func takeTurn(ctx context.Context, how int) (end func(), err error) {
 	fail := func(err error) (func(), error) { return nil, fmt.Errorf("take turns on this machine: %w", err) }
-	dir := filepath.Join(os.TempDir(), "wiretime-turns-"+strconv.Itoa(os.Geteuid()))
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
 		return fail(err)
 	}
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
-		return fail(fmt.Errorf("%s is not a folder of this user; remove it", dir))
+	dir := filepath.Join(cache, "wiretime", "turns")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fail(err)
 	}
 	queue, err := lockFile(ctx, filepath.Join(dir, "queue"), unix.LOCK_EX)
 	if err != nil {
