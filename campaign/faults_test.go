@@ -271,6 +271,52 @@ func TestResultsTwice(t *testing.T) {
 	f.whole(0)
 }
 
+// TestLeaseThatDoesNotEnd: a worker vanishes with a batch whose lease NATS takes to last on, as it does when the clock is set back. The
+// campaign deals the batch anew once all other workers have nothing left to do.
+func TestLeaseThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	f := plannedCampaign(t)
+	f.setup()
+	ended := f.conducting(func(c *Config) { c.Checks = 0 })
+	f.take(f.raw("gone", study.PlaceAny)) // which goes on beating, but tells nobody of itself
+	f.work(f.worker("b", maker{}))
+	f.heard("1 batch in c_any had been handed out, and no worker has any; they are dealt anew")
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	f.whole(0)
+}
+
+// TestResultInADeadHand: a coordinator vanishes with results whose leases last on. The next one has them at once.
+func TestResultInADeadHand(t *testing.T) {
+	t.Parallel()
+	f := plannedCampaign(t)
+	f.config.terms.ack = 10 * patience
+	f.work(f.worker("a", maker{}))
+	f.work(f.worker("b", maker{}))
+	for range 3 {
+		left := 2
+		if err := f.conduct(f.ctx, func(c *Config) {
+			c.Checks = 0
+			c.Report = func(Progress) {
+				if left--; left == 0 {
+					c.Conn.Close()
+				}
+			}
+		}); err == nil {
+			break
+		}
+	}
+	var last Progress
+	if err := f.conduct(f.ctx, func(c *Config) { c.Checks = 0; c.Report = func(p Progress) { last = p } }); err != nil {
+		t.Fatal(err)
+	}
+	if len(last.Quarantined) > 0 {
+		t.Errorf("%q are quarantined because their coordinator died", last.Quarantined)
+	}
+	f.whole(0)
+}
+
 // TestInterruptedWorkerGivesBack: the batch of a worker that is interrupted goes to another one at once, not when its lease ends.
 func TestInterruptedWorkerGivesBack(t *testing.T) {
 	t.Parallel()

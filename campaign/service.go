@@ -162,7 +162,11 @@ func (s *service) carryOut(ctx context.Context, core int, m jetstream.Msg) (*car
 	}
 	c := &carriedOut{service: s, message: m, order: o}
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
-	c.stop = sync.OnceFunc(stop)
+	s.count(func() { s.underWay++ })
+	c.stop = sync.OnceFunc(func() {
+		stop()
+		s.count(func() { s.underWay-- })
+	})
 	go beat(beating, s.terms.ack, m)
 	if c.dir, err = os.MkdirTemp(s.dir, "batch-"); err != nil {
 		c.giveBack(s.terms.pause)
@@ -175,9 +179,7 @@ func (s *service) carryOut(ctx context.Context, core int, m jetstream.Msg) (*car
 	if o.Batch.At != "" {
 		c.clock = s.compareClock(ctx)
 	}
-	s.count(func() { s.underWay++ })
 	c.records, err = s.executor.Do(ctx, core, o.Batch, c.dir, func() { s.count(func() { s.attempts++ }) })
-	s.count(func() { s.underWay-- })
 	switch {
 	case ctx.Err() != nil:
 		c.giveBack(0)

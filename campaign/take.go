@@ -138,6 +138,10 @@ func (c *Coordinator) read(ctx context.Context, m jetstream.Msg) (*arrived, erro
 	if a.vote.copy > 0 && !c.isDone(a.tracked) { // the batch itself comes first
 		return nil, c.later(a)
 	}
+	if a.vote.copy == 0 && !a.batch.Pending() { // an earlier coordinator has taken it, and died before it said so
+		c.dropParcel(ctx, a)
+		return nil, c.settle(a)
+	}
 	if a.vote.copy == 0 && !c.reserve(a) { // another worker's result for it is being read
 		return nil, c.later(a)
 	}

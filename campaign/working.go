@@ -25,7 +25,7 @@ type State struct {
 	Host     string
 	Version  string // of wiretime
 	Jobs     int    // batches that it carries out at once, at most
-	UnderWay int    // batches
+	UnderWay int    // batches that are carried out or sent
 	Batches  int    // carried out for the campaign
 	Attempts int    // at loads
 

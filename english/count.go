@@ -16,6 +16,9 @@ func Count(n int, noun string) string {
 	if stem, ok := strings.CutSuffix(noun, "y"); ok && stem != "" && !strings.ContainsAny(stem[len(stem)-1:], "aeiou") {
 		noun = stem + "ie"
 	}
+	if strings.HasSuffix(noun, "ch") {
+		noun += "e"
+	}
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 

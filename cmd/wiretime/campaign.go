@@ -32,7 +32,7 @@ type campaignOptions struct {
 
 	workersGiven bool // by the user
 	reach        reach
-	server       string  // folder of a schedule's NATS server; empty: there is none
+	server       string  // folder of the NATS server that a schedule runs; empty: no schedule does
 	checks       float64 // percent of the batches
 	room         int64   // MB
 }

@@ -37,7 +37,13 @@ func (u user) begin(t *testing.T, args ...string) *interrupted {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) })
-	p := &interrupted{Cmd: u.command(t.Context(), args...)}
+	return talking(t, u.command(t.Context(), args...))
+}
+
+// talking starts a program to listen to.
+func talking(t *testing.T, c *exec.Cmd) *interrupted {
+	t.Helper()
+	p := &interrupted{Cmd: c}
 	pipe, err := p.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -126,21 +125,6 @@ func sockets(t *testing.T, namespace string) (connections, others int) {
 		}
 	}
 	return connections, others
-}
-
-// talking starts a program to listen to. It is killed if the test takes too long.
-func talking(t *testing.T, c *exec.Cmd) *interrupted {
-	t.Helper()
-	p := &interrupted{Cmd: c}
-	pipe, err := p.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.lines = bufio.NewScanner(pipe)
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // exits waits for the program's end and checks its exit code.

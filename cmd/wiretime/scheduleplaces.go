@@ -55,7 +55,7 @@ func (t *timetable) startServer(ctx context.Context) (*broker.Server, error) {
 	return server, nil
 }
 
-// end returns the second midnight after the schedule's last day, if it begins now unless it says when.
+// end returns when the schedule is over for certain: a day after its last one. Without a first day of its own it begins now.
 func (t *timetable) end(now time.Time) time.Time {
 	from := t.From
 	if from == (schedule.Date{}) {
