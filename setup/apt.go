@@ -145,8 +145,8 @@ var servers = []string{"caddy", "nginx", "h2o"}
 
 // disable keeps newly installed servers from starting at each boot.
 func disable(packages []string) error {
-	if path, _ := exec.LookPath("systemctl"); path == "" {
-		return nil // without systemd nothing starts them
+	if _, err := os.Stat("/run/systemd/system"); err != nil { // sd_booted(3)
+		return nil // nothing starts services here, even if systemctl is installed
 	}
 	for _, name := range servers {
 		if !slices.Contains(packages, name) {
