@@ -272,7 +272,10 @@ func sharesTerminal() bool {
 
 func forbidden(cause error) error {
 	hint := "run it as root, or allow user namespaces"
-	if n := read("/proc/sys/user/max_user_namespaces"); n == "0" {
+	if !isMountPoint("/") {
+		hint = "it runs in a chroot, where Linux allows them to nobody (unshare(2)): run it as root, or enter the folder with a program " +
+			"that makes it the root of a mount namespace, such as bwrap or podman --rootfs"
+	} else if n := read("/proc/sys/user/max_user_namespaces"); n == "0" {
 		hint += ": sysctl user.max_user_namespaces=10000"
 	} else if read("/proc/sys/kernel/unprivileged_userns_clone") == "0" {
 		hint += ": sysctl kernel.unprivileged_userns_clone=1"
@@ -280,6 +283,16 @@ func forbidden(cause error) error {
 		hint += ": sysctl kernel.apparmor_restrict_unprivileged_userns=0"
 	}
 	return fmt.Errorf("%w: %w; %s", ErrForbidden, cause, hint)
+}
+
+// isMountPoint reports whether something is mounted on a folder, as on / unless this program runs in a chroot.
+func isMountPoint(folder string) bool {
+	for line := range strings.Lines(read("/proc/self/mountinfo")) {
+		if fields := strings.Fields(line); len(fields) > 4 && fields[4] == folder {
+			return true
+		}
+	}
+	return false
 }
 
 func read(file string) string {
@@ -296,7 +309,7 @@ const Scratch = "/dev/shm/wiretime"
 
 // privateMounts gives the program its own /dev/shm.
 func privateMounts() error {
-	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+	if err := makeMountsPrivate(); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
 	if err := unix.Mount("wiretime", "/dev/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil {
@@ -307,6 +320,51 @@ func privateMounts() error {
 	}
 	// Inside, there is a fresh network namespace with its loopback down.
 	return loopbackUp()
+}
+
+// makeMountsPrivate keeps what this program mounts from the mount namespace that it comes from.
+func makeMountsPrivate() error {
+	err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	if !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	// In a chroot / is no mount point, and the mount that holds it cannot be named. Root may leave a chroot (chroot(2)), and
+	// comes back to the folders that it has kept open.
+	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
+	root, err := unix.Open("/", flags, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(root)
+	working, err := unix.Open(".", flags, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(working)
+	if err := errors.Join(unix.Chdir("/"), unix.Chroot("/proc")); err != nil { // the working folder is now outside of the root
+		return fmt.Errorf("leave the chroot: %w", err)
+	}
+	err = toTop()
+	if err == nil {
+		err = unix.Mount("none", ".", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	}
+	return errors.Join(err, unix.Fchdir(root), unix.Chroot("."), unix.Fchdir(working))
+}
+
+// toTop goes to the uppermost folder above the working folder.
+func toTop() error {
+	for {
+		var here, above unix.Stat_t
+		if err := errors.Join(unix.Stat(".", &here), unix.Stat("..", &above)); err != nil {
+			return err
+		}
+		if here.Dev == above.Dev && here.Ino == above.Ino {
+			return nil
+		}
+		if err := unix.Chdir(".."); err != nil {
+			return err
+		}
+	}
 }
 
 // guestNice is the nice value of programs that run in a lab. A busy browser must

@@ -45,6 +45,42 @@ func repair(ctx context.Context, p Progress) error {
 	return undisturbed(ctx, p, "apt-get", "-o", lockPatience, "-qq", "-y", "--fix-broken", "install")
 }
 
+// offered divides programs into those that apt has packages of and those that it has none of, by its present lists. ok is
+// false if there are no lists, as on a machine on which nobody has ever called apt-get update.
+func (d Distribution) offered(ctx context.Context, programs []program) (offered, absent []program, ok bool, err error) {
+	lists, err := aptOutput(ctx, "apt-get", "indextargets", "--format", "$(FILENAME)", "Created-By: Packages")
+	if err != nil || lists == "" {
+		return programs, nil, false, err
+	}
+	for _, p := range programs {
+		policy, err := aptOutput(ctx, "apt-cache", append([]string{"policy"}, strings.Fields(p.from[d.family])...)...)
+		if err != nil {
+			return nil, nil, false, err
+		}
+		candidates := strings.Count(policy, "\n  Candidate: ") - strings.Count(policy, "\n  Candidate: (none)")
+		if candidates == len(strings.Fields(p.from[d.family])) {
+			offered = append(offered, p)
+		} else {
+			absent = append(absent, p)
+		}
+	}
+	return offered, absent, true, nil
+}
+
+// aptOutput returns what one of apt's programs prints in English.
+func aptOutput(ctx context.Context, program string, args ...string) (string, error) {
+	c := exec.CommandContext(ctx, program, args...)
+	c.Env = append(os.Environ(), "LC_ALL=C")
+	out, err := c.Output()
+	if err != nil {
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+			err = fmt.Errorf("%w: %s", err, lastLines(string(failed.Stderr), 15))
+		}
+		return "", fmt.Errorf("%s: %w", strings.Join(append([]string{program}, args...), " "), err)
+	}
+	return string(out), nil
+}
+
 // install downloads packages and makes dpkg install them without starting their services.
 func install(ctx context.Context, p Progress, packages []string) error {
 	arguments := slices.Concat([]string{"-o", lockPatience, "-qq", "-y", "--no-install-recommends"}, []string{"install"}, packages)

@@ -63,6 +63,15 @@ func (d *Display) note(text string) {
 	fmt.Fprintln(d.out, "note:", text)
 }
 
+// failed prints why a step failed. It stays.
+func (d *Display) failed(e *FailedError) {
+	d.erase()
+	fmt.Fprintf(d.out, "-- %s: failed: %v\n", e.Step, e.Err)
+	if e.Again != "" {
+		fmt.Fprintf(d.out, "   This step alone: %s\n", e.Again)
+	}
+}
+
 func (d *Display) began(states []state, i int) {
 	if d.width == nil {
 		fmt.Fprintf(d.out, "-- %s: begun\n", states[i].name)
@@ -70,7 +79,7 @@ func (d *Display) began(states []state, i int) {
 }
 
 func (d *Display) ended(states []state, i int) {
-	if d.width == nil {
+	if d.width == nil && states[i].phase != failed { // whose cause is shown already
 		fmt.Fprintf(d.out, "-- %s: %s; %s\n", states[i].name, outcome(states[i]), remaining(states))
 	}
 }
@@ -112,7 +121,7 @@ func outcome(s state) string {
 	case failed:
 		return "failed"
 	case dropped:
-		return "not started"
+		return "stopped"
 	}
 	return "waits for: " + s.waiting
 }

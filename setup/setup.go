@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"wiretime/atomicfile"
 	"wiretime/kernel"
 )
 
@@ -44,7 +46,7 @@ var ErrGoal = errors.New("unknown goal")
 // Plan determines what is missing and returns the steps that install it. notes mention
 // missing optional programs. The error wraps ErrGoal, or ErrLacking or
 // kernel.ErrUnsupported if the set-up cannot succeed.
-func Plan(d Distribution, o Options) (steps []Step, notes []string, err error) {
+func Plan(ctx context.Context, d Distribution, o Options) (steps []Step, notes []string, err error) {
 	if !slices.Contains(Goals, o.Goal) {
 		return nil, nil, fmt.Errorf("%w %q: want one of %q", ErrGoal, o.Goal, Goals)
 	}
@@ -60,6 +62,11 @@ func Plan(d Distribution, o Options) (steps []Step, notes []string, err error) {
 	purposes := purposesOf(o.Goal, needKernel)
 	lacking := missing(purposes)
 	installs := root && d.hasAPT()
+	if !installs && d.hasAPT() {
+		if lacking, err = d.withoutAbsent(ctx, lacking); err != nil {
+			return nil, nil, err
+		}
+	}
 	if err := d.impossible(lacking, installs, o, needKernel); err != nil {
 		return nil, nil, err
 	}
@@ -88,6 +95,20 @@ func purposesOf(g Goal, needKernel bool) Purpose {
 		purposes |= Testing
 	}
 	return purposes
+}
+
+// optional are the purposes of programs without which the set-up can go on, where a distribution has no package of them.
+const optional = Looking | Testing
+
+// withoutAbsent leaves out optional programs of which this release of the distribution has no package.
+func (d Distribution) withoutAbsent(ctx context.Context, lacking []program) ([]program, error) {
+	if len(lacking) == 0 {
+		return nil, nil
+	}
+	_, absent, _, err := d.offered(ctx, lacking)
+	return slices.DeleteFunc(lacking, func(p program) bool {
+		return p.purpose&^optional == 0 && slices.ContainsFunc(absent, func(a program) bool { return a.name == p.name })
+	}), err
 }
 
 func pick(programs []program, purposes Purpose) []program {
@@ -132,24 +153,53 @@ func packageSteps(d Distribution, lacking []program) []Step {
 	if len(lacking) == 0 {
 		return nil
 	}
-	steps := []Step{{Name: listsStep, Do: updateLists}}
-	compiler, others := d.packages(pick(lacking, Compiling)), d.packages(pick(lacking, ^Compiling))
-	if len(compiler) > 0 {
-		steps = append(steps, installStep(compilerStep, compiler))
+	steps := []Step{{Name: listsStep, Again: "apt-get update", Do: updateLists}}
+	if compiler := pick(lacking, Compiling); len(compiler) > 0 {
+		steps = append(steps, installStep(compilerStep, d, compiler))
 	}
-	if len(others) > 0 {
-		steps = append(steps, installStep(packageStep, others))
+	if others := pick(lacking, ^Compiling); len(others) > 0 {
+		steps = append(steps, installStep(packageStep, d, others))
 	}
 	return steps
 }
 
 // installStep waits for all other users of dpkg, which allows only one at a time.
-func installStep(name string, packages []string) Step {
-	s := Step{Name: name, After: []string{listsStep}, Do: func(ctx context.Context, p Progress) error { return install(ctx, p, packages) }}
+func installStep(name string, d Distribution, wanted []program) Step {
+	s := Step{Name: name, Again: strings.Join(slices.Concat(d.install, d.packages(wanted)), " "), After: []string{listsStep}}
 	if name == packageStep {
 		s.After = append(s.After, compilerStep)
 	}
+	s.Do = func(ctx context.Context, p Progress) error {
+		offered, absent, _, err := d.offered(ctx, wanted)
+		if err != nil {
+			return err
+		}
+		if vital := pick(absent, ^optional); len(vital) > 0 {
+			return fmt.Errorf("%s has no package of %s (%s)", d.Name, names(vital), strings.Join(d.packages(vital), ", "))
+		}
+		if len(absent) > 0 {
+			p.Note(fmt.Sprintf("%s has no package of %s: tests that need it are skipped", d.Name, names(absent)))
+		}
+		return install(ctx, p, d.packages(offered))
+	}
 	return s
+}
+
+// absentFile lists the programs of tests that this machine lacks, a line each. Tests may skip for want of these alone.
+const absentFile = ".cache/absent-programs"
+
+// absentStep writes absentFile.
+func absentStep() Step {
+	return Step{Name: "programs of tests", After: []string{packageStep}, Do: func(context.Context, Progress) error {
+		var text strings.Builder
+		for _, p := range missing(Testing) {
+			fmt.Fprintln(&text, p.name)
+		}
+		if err := os.MkdirAll(filepath.Dir(absentFile), 0o755); err != nil {
+			return fmt.Errorf("write which programs this machine lacks: %w", err)
+		}
+		return atomicfile.WriteBytes(absentFile, []byte(text.String()))
+	}}
 }
 
 // prepareDevices opens /dev/net/tun to all users, as udev's own rule does: a TUN device
@@ -167,7 +217,7 @@ func prepareDevices(context.Context, Progress) error {
 }
 
 func kernelStep(source string) Step {
-	return Step{Name: "kernel", After: []string{compilerStep}, Do: func(ctx context.Context, p Progress) error {
+	return Step{Name: "kernel", Again: "make kernel", After: []string{compilerStep}, Do: func(ctx context.Context, p Progress) error {
 		k, err := kernel.Build(ctx, kernel.BuildOptions{Source: source, Progress: func(s kernel.Step) {
 			switch {
 			case s.Note:
@@ -188,7 +238,7 @@ func kernelStep(source string) Step {
 // buildSteps returns the steps with recipes in the Makefile.
 func buildSteps(o Options) []Step {
 	recipe := func(name, target string, after ...string) Step {
-		return Step{Name: name, After: after, Do: func(ctx context.Context, _ Progress) error {
+		return Step{Name: name, After: after, Again: "make " + target, Do: func(ctx context.Context, _ Progress) error {
 			return command(ctx, "make", "-s", target)
 		}}
 	}
@@ -197,7 +247,7 @@ func buildSteps(o Options) []Step {
 		steps = append(steps, recipe(pageStep, "page"), recipe("bin/wiretime", "build", pageStep))
 	}
 	if o.Goal == Tests {
-		steps = append(steps, recipe("SPDY's peers", "peers", packageStep), recipe("other people's readers", "readers"))
+		steps = append(steps, absentStep(), recipe("SPDY's peers", "peers", packageStep), recipe("other people's readers", "readers"))
 		if !o.PackagesOnly {
 			steps = append(steps, recipe("golangci-lint", "linter"))
 		}

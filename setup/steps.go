@@ -3,7 +3,6 @@ package setup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -12,6 +11,7 @@ import (
 type Step struct {
 	Name  string
 	After []string // names of steps that must be done first
+	Again string   // the command that does this step alone, for when it fails
 	// Do performs the step. It returns soon after ctx is done, after ending or undoing
 	// whatever it has started.
 	Do func(ctx context.Context, p Progress) error
@@ -41,7 +41,7 @@ const (
 	underWay
 	done
 	failed
-	dropped // a step that it depends on failed, or everything was stopped
+	dropped // it was not started, or stopped midway, because another step failed or the set-up was interrupted
 )
 
 // event is a message from a step's goroutine to the display's.
@@ -53,12 +53,29 @@ type event struct {
 	err    error
 }
 
+// FailedError says that a step of the set-up failed. The display has shown why.
+type FailedError struct {
+	Step  string // its name
+	Again string // the command that does this step alone, if there is one
+	Err   error
+}
+
+func (e *FailedError) Error() string { return e.Step + ": " + e.Err.Error() }
+
+func (e *FailedError) Unwrap() error { return e.Err }
+
+// errStopped is the cause of the end of steps that are stopped because another one has failed.
+var errStopped = errors.New("stopped, because another step failed")
+
 // Run performs steps, each as soon as the steps it depends on are done, and shows their
-// progress on the display. When a step fails, only steps that depend on it are dropped.
-// When ctx is done, all steps are stopped. Run returns when no step is running, with the
-// errors of all that failed.
+// progress on the display. When a step fails, the display shows its cause at once, and all
+// other steps are stopped, as they are when ctx is done. Run returns when no step is
+// running, with a FailedError for each step that failed.
 func Run(ctx context.Context, d *Display, steps []Step) error {
-	r := running{steps: steps, display: d, events: make(chan event)}
+	outer := ctx
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r := running{steps: steps, display: d, events: make(chan event), stop: func() { stop(errStopped) }}
 	for _, s := range steps {
 		r.states = append(r.states, state{name: s.Name})
 	}
@@ -74,7 +91,7 @@ func Run(ctx context.Context, d *Display, steps []Step) error {
 		d.show(r.states, time.Now())
 	}
 	d.end()
-	return errors.Join(append(r.failures, context.Cause(ctx))...)
+	return errors.Join(append(r.failures, context.Cause(outer))...)
 }
 
 // running holds the state of Run. Only Run's goroutine uses it.
@@ -85,6 +102,7 @@ type running struct {
 	events   chan event
 	active   int
 	failures []error
+	stop     func() // stops the other steps
 }
 
 // start starts every step whose dependencies are done.
@@ -148,9 +166,16 @@ func (r *running) take(e event) {
 	default:
 		r.active--
 		s.phase, s.took, s.detail = done, time.Since(s.began), ""
-		if e.err != nil {
+		switch {
+		case e.err == nil:
+		case errors.Is(e.err, errStopped), errors.Is(e.err, context.Canceled):
+			s.phase = dropped
+		default:
 			s.phase = failed
-			r.failures = append(r.failures, fmt.Errorf("%s: %w", s.name, e.err))
+			failure := &FailedError{Step: s.name, Again: r.steps[e.step].Again, Err: e.err}
+			r.failures = append(r.failures, failure)
+			r.display.failed(failure)
+			r.stop()
 		}
 		r.display.ended(r.states, e.step)
 	}

@@ -62,22 +62,34 @@ func TestStepsRunSideBySide(t *testing.T) {
 	}
 }
 
-// TestAFailureStopsWhatComesAfterIt checks that a failure drops only dependent steps.
-func TestAFailureStopsWhatComesAfterIt(t *testing.T) {
+// TestAFailureStopsTheRest checks that the cause of a failure is shown at once, with what to type, and that the other
+// steps end without being taken for failures.
+func TestAFailureStopsTheRest(t *testing.T) {
 	var o order
 	var shown bytes.Buffer
 	no := errors.New("no network")
+	underWay, seen := make(chan struct{}), ""
 	err := Run(t.Context(), &Display{out: &shown}, []Step{
-		{Name: "lists", Do: func(context.Context, Progress) error { return no }},
-		o.step("compiler", "lists"), o.step("kernel", "compiler"), o.step("page"), o.step("program", "page"),
+		{Name: "lists", Again: "apt-get update", Do: func(context.Context, Progress) error { <-underWay; return no }},
+		{Name: "page", Do: func(ctx context.Context, _ Progress) error {
+			close(underWay)
+			<-ctx.Done()
+			seen = shown.String() // the display prints before it stops the steps
+			return context.Cause(ctx)
+		}},
+		o.step("compiler", "lists"), o.step("kernel", "compiler"), o.step("program", "page"),
 	})
-	if !errors.Is(err, no) || !strings.Contains(err.Error(), "lists: ") {
-		t.Errorf("error %v, want the step's, with its name", err)
+	failed, ok := errors.AsType[*FailedError](err)
+	if !ok || !errors.Is(err, no) || failed.Step != "lists" || strings.Contains(err.Error(), "page") {
+		t.Errorf("error %v, want that of the step lists alone", err)
 	}
-	if slices.Sort(o.names); !slices.Equal(o.names, []string{"page", "program"}) {
-		t.Errorf("carried out: %q, want what does not come after lists", o.names)
+	if len(o.names) > 0 {
+		t.Errorf("carried out: %q after the failure", o.names)
 	}
-	if !strings.Contains(shown.String(), "-- lists: failed") {
+	if want := "-- lists: failed: no network\n   This step alone: apt-get update\n"; !strings.HasSuffix(seen, want) {
+		t.Errorf("shown when the other step was stopped:\n%s\nwant at the end:\n%s", seen, want)
+	}
+	if !strings.Contains(shown.String(), "-- page: stopped") {
 		t.Errorf("shown:\n%s", shown.String())
 	}
 }

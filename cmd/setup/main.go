@@ -50,6 +50,9 @@ func run(o setup.Options) int {
 		fmt.Fprintln(os.Stderr, "setup:", err)
 		return 3
 	case err != nil:
+		if failed, ok := errors.AsType[*setup.FailedError](err); ok { // the display has said why
+			err = fmt.Errorf("%s failed, as shown above, and what else was under way was stopped; once that is mended, type the same command again", failed.Step)
+		}
 		fmt.Fprintln(os.Stderr, "setup:", err)
 		return 1
 	}
@@ -61,7 +64,7 @@ func carryOut(ctx context.Context, o setup.Options) error {
 	if err != nil {
 		return err
 	}
-	steps, notes, err := setup.Plan(d, o)
+	steps, notes, err := setup.Plan(ctx, d, o)
 	if err != nil {
 		return err
 	}
