@@ -38,18 +38,12 @@ run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
 	@scripts/first-look $(STORE) $(CLOCK)
 
-# It runs go test and tells what takes long.
+# It runs the set-up, the linter and all tests, and says at the end what failed.
 TESTS := $(CACHE)/bin/tests
 
 test: $(SETUP)
-	@echo "== Setting up: packages, the kernel of the virtual clock (some minutes, once), the report's page, linter and peers"
-	@$(SETUP) $(SETUP_FLAGS) tests
-	$(MAKE) lint
-	@echo "== Testing the report's page"
-	cd report/ui && npm test
-	@echo "== Testing everything else, as root where this is root, and as an unprivileged user"
 	@go build -o $(TESTS) ./cmd/tests
-	WIRETIME_NEED_KERNEL=1 WIRETIME_NEED_PEERS=1 $(TESTS) ./...
+	@WIRETIME_NEED_KERNEL=1 WIRETIME_NEED_PEERS=1 $(TESTS) ./...
 
 test-long: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) tests

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"wiretime/interrupt"
+	"wiretime/needtest"
 )
 
 // These are where things are in an image and for a unit.
@@ -92,7 +94,7 @@ func TestUnit(t *testing.T) {
 
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		lacking(t, "systemd-analyze is not installed: run make setup-test")
+		needtest.Program(t, "systemd-analyze", fmt.Errorf("%w: run make setup-test", err))
 	}
 	here := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(here, bytes.ReplaceAll(text, []byte(binary), []byte("/bin/true")), 0o644); err != nil { // the program need not be installed
@@ -168,15 +170,6 @@ func words(t *testing.T, list string) (all []string) {
 		t.Fatalf("%s: %v", list, err)
 	}
 	return all
-}
-
-// lacking skips a test for which a program is missing, or fails it where all must be there.
-func lacking(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("WIRETIME_NEED_PEERS") != "" {
-		t.Fatal(what)
-	}
-	t.Skip(what)
 }
 
 // told is what the program says.

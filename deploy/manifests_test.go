@@ -3,6 +3,7 @@ package deploy
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -16,6 +17,7 @@ import (
 
 	"wiretime/campaign/broker"
 	"wiretime/interrupt"
+	"wiretime/needtest"
 )
 
 // These are the parts of Kubernetes objects that are compared with the program. TestManifests checks the rest.
@@ -216,7 +218,7 @@ func objections(t *testing.T, objects []byte) (wrong []string) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(readers, "node_modules/kubernetes-models")); err != nil {
-		lacking(t, "Kubernetes's types are not installed: run make readers")
+		needtest.Program(t, "readers", errors.New("Kubernetes's types are not installed: run make readers"))
 	}
 	c := exec.CommandContext(t.Context(), "node", "testdata/manifests.mjs", readers)
 	c.Stdin, c.Stderr = bytes.NewReader(objects), os.Stderr

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/needtest"
 	"wiretime/network"
 	"wiretime/site"
 	"wiretime/workload/pageload"
@@ -16,11 +17,8 @@ import (
 // load, and the HAR says what was done about it.
 func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 	const binary = "/usr/lib/chromium/chromium-headless-shell" // Debian's
-	if _, err := os.Stat(binary); err != nil && os.Getenv("WIRETIME_NEED_PEERS") != "1" {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	_, err := os.Stat(binary)
+	needtest.Program(t, "Chromium", err)
 	page := func(name, host, script string) *site.Site {
 		html := []byte("<!DOCTYPE html><p>Hello<script>addEventListener('load', () => setTimeout(() => { " + script + " }));</script>")
 		resource := func(path, kind string, body []byte) site.Resource {

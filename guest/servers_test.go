@@ -1,9 +1,9 @@
 package guest
 
 import (
-	"os"
 	"testing"
 
+	"wiretime/needtest"
 	"wiretime/server"
 	"wiretime/workload/pageload"
 )
@@ -34,12 +34,7 @@ func TestOtherPeoplesServers(t *testing.T) {
 			if err == nil {
 				err = Sees(program)
 			}
-			if err != nil && os.Getenv("WIRETIME_NEED_PEERS") != "" {
-				t.Fatal(err)
-			}
-			if err != nil {
-				t.Skip(err)
-			}
+			needtest.Program(t, k.Name, err)
 			m := machine(1)
 			m.Memory = 1 << 30
 			loads := run(t, h, m, byServer(k))

@@ -22,6 +22,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 
 	"wiretime/lab"
+	"wiretime/needtest"
 	"wiretime/protocol"
 	"wiretime/sandbox/sandboxtest"
 	"wiretime/server"
@@ -152,12 +153,8 @@ func zipped(text string) []byte {
 // installed skips the test, or fails it, if a kind's program is missing.
 func installed(t *testing.T, k server.Kind) {
 	t.Helper()
-	if _, err := k.Find(); err != nil {
-		if os.Getenv("WIRETIME_NEED_PEERS") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	_, err := k.Find()
+	needtest.Program(t, k.Name, err)
 }
 
 // running is a server with what a client needs.

@@ -176,12 +176,18 @@ func statusLine(line string) string {
 	return percent + " %, " + fields[3]
 }
 
+// systemdRuns reports whether systemd manages this machine's services (sd_booted(3)).
+func systemdRuns() bool {
+	_, err := os.Stat("/run/systemd/system")
+	return err == nil
+}
+
 // servers lists the packages whose services would start at each boot.
 var servers = []string{"caddy", "nginx", "h2o"}
 
 // disable keeps newly installed servers from starting at each boot.
 func disable(packages []string) error {
-	if _, err := os.Stat("/run/systemd/system"); err != nil { // sd_booted(3)
+	if !systemdRuns() {
 		return nil // nothing starts services here, even if systemctl is installed
 	}
 	for _, name := range servers {

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"wiretime/needtest"
 )
 
 var updateInterop = flag.Bool("update-interop", false, "write docs/spdy-interop.md anew")
@@ -55,11 +57,7 @@ func peersFolder(t testing.TB) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "done")); err != nil {
-		lacking := t.Skipf
-		if os.Getenv("WIRETIME_NEED_PEERS") != "" {
-			lacking = t.Fatalf
-		}
-		lacking("the peers are not installed: run spdy/testdata/peers/install .cache/spdy-peers (it needs node, npm, a JDK and mvn): %v", err)
+		needtest.Program(t, "peers", fmt.Errorf("the peers are not installed: run spdy/testdata/peers/install .cache/spdy-peers (it needs node, npm, a JDK and mvn): %w", err))
 	}
 	return folder
 }

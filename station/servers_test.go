@@ -2,7 +2,6 @@ package station
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/metric"
+	"wiretime/needtest"
 	"wiretime/protocol"
 	"wiretime/server"
 	"wiretime/site"
@@ -22,12 +22,8 @@ func eachServer(t *testing.T, test func(t *testing.T, k server.Kind, p protocol.
 	for _, k := range server.Kinds() {
 		for _, row := range k.Protocols {
 			t.Run(k.Name+" "+strings.ReplaceAll(row, "/", "-"), func(t *testing.T) {
-				if _, err := k.Find(); err != nil {
-					if os.Getenv("WIRETIME_NEED_PEERS") != "" {
-						t.Fatal(err)
-					}
-					t.Skip(err)
-				}
+				_, err := k.Find()
+				needtest.Program(t, k.Name, err)
 				p, err := protocol.Lookup(row)
 				if err != nil {
 					t.Fatal(err)

@@ -16,6 +16,8 @@ import (
 // for the output of builds).
 type event struct {
 	Action, Package, Test, Output string
+	Elapsed                       float64 // seconds
+	ImportPath, FailedBuild       string  // of what is built
 }
 
 // progress follows the packages that are being tested.
@@ -23,6 +25,8 @@ type progress struct {
 	out     io.Writer
 	now     func() time.Time
 	running map[string]*pkg
+	builds  map[string][]string // what builds have printed
+	tally   tally
 }
 
 // pkg is a package that is being tested.
@@ -31,13 +35,15 @@ type pkg struct {
 	tests  map[string]time.Time // under way, and since when
 	lines  []line
 	passed map[string]bool // tests whose output is not shown
+	ended  map[string]string
 }
 
 // line is a line of output: of a test, or of none.
 type line struct{ test, text string }
 
 func newProgress(out io.Writer) *progress {
-	return &progress{out: out, now: time.Now, running: map[string]*pkg{}}
+	return &progress{out: out, now: time.Now, running: map[string]*pkg{}, builds: map[string][]string{},
+		tally: tally{skips: map[string][]string{}, took: map[string]time.Duration{}}}
 }
 
 // follow reads the events of go test, and prints results as they come and what is under way now and
@@ -82,6 +88,7 @@ func (p *progress) follow(events io.Reader) error {
 func (p *progress) add(e event) {
 	if e.Action == "build-output" {
 		fmt.Fprint(p.out, e.Output)
+		p.builds[e.ImportPath] = append(p.builds[e.ImportPath], e.Output)
 		return
 	}
 	if e.Package == "" {
@@ -89,7 +96,7 @@ func (p *progress) add(e event) {
 	}
 	k := p.running[e.Package]
 	if k == nil {
-		k = &pkg{began: p.now(), tests: map[string]time.Time{}, passed: map[string]bool{}}
+		k = &pkg{began: p.now(), tests: map[string]time.Time{}, passed: map[string]bool{}, ended: map[string]string{}}
 		p.running[e.Package] = k
 	}
 	switch e.Action {
@@ -101,8 +108,10 @@ func (p *progress) add(e event) {
 		if e.Test == "" {
 			delete(p.running, e.Package)
 			p.print(k, e.Action == "fail")
+			p.count(k, e)
 			return
 		}
+		k.ended[e.Test] = e.Action
 		delete(k.tests, e.Test)
 		k.passed[e.Test] = e.Action != "fail"
 	}
@@ -118,6 +127,62 @@ func (p *progress) print(k *pkg, failed bool) {
 			fmt.Fprint(p.out, l.text)
 		}
 	}
+}
+
+// count adds the tests of a package that has ended to the tally.
+func (p *progress) count(k *pkg, e event) {
+	t := &p.tally
+	t.took[e.Package] = time.Duration(e.Elapsed * float64(time.Second))
+	failed := t.failed
+	for _, name := range slices.Sorted(maps.Keys(k.ended)) {
+		parent, failedBelow := false, false
+		for other, action := range k.ended {
+			if strings.HasPrefix(other, name+"/") {
+				parent = true
+				failedBelow = failedBelow || action == "fail"
+			}
+		}
+		switch action := k.ended[name]; {
+		case action == "fail" && !failedBelow:
+			t.failed++
+			t.failures = append(t.failures, failure{e.Package, name, k.outputOf(name)})
+		case parent:
+		case action == "skip":
+			t.skipped++
+			why := reason(k.outputOf(name))
+			t.skips[why] = append(t.skips[why], e.Package+" "+name)
+		case action == "pass":
+			t.passed++
+		}
+	}
+	if e.Action == "fail" && t.failed == failed { // it was not built, or died outside of any test
+		t.failed++
+		t.failures = append(t.failures, failure{e.Package, "", append(p.builds[e.FailedBuild], k.outputOf("")...)})
+	}
+}
+
+// outputOf returns what a test printed.
+func (k *pkg) outputOf(test string) (all []string) {
+	for _, l := range k.lines {
+		if l.test == test && !strings.HasPrefix(l.text, "=== ") {
+			all = append(all, l.text)
+		}
+	}
+	return all
+}
+
+// reason is why a test was skipped: what it printed, without the line of the file that said so.
+func reason(lines []string) string {
+	for _, l := range lines {
+		l = strings.TrimSpace(l)
+		if _, after, ok := strings.Cut(l, "_test.go:"); ok {
+			_, l, _ = strings.Cut(after, ": ")
+		}
+		if l != "" && !strings.HasPrefix(l, "--- ") {
+			return l
+		}
+	}
+	return "no reason given"
 }
 
 // tell prints which test each package is at that has taken long.

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"wiretime/loader/firefox"
+	"wiretime/needtest"
 	"wiretime/store"
 )
 
@@ -59,12 +59,8 @@ options: {late_limit: 50ms, taken_limit: 100%}
 // needFirefox skips the test where there is no Firefox, or fails it where WIRETIME_NEED_PEERS asks for one.
 func needFirefox(t *testing.T) {
 	t.Helper()
-	if _, err := firefox.Find(""); err != nil {
-		if os.Getenv("WIRETIME_NEED_PEERS") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	_, err := firefox.Find("")
+	needtest.Program(t, "Firefox", err)
 }
 
 // TestFirefoxInAGuest loads a page with Firefox on the virtual clock over every protocol that it speaks. Repeated loads

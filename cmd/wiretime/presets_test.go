@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"wiretime/flowcontrol"
+	"wiretime/needtest"
 	"wiretime/study"
 	"wiretime/window"
 )
@@ -32,12 +32,8 @@ func TestPresetsOfToday(t *testing.T) {
 	needFirefox(t)
 	needChromium(t)
 	for _, server := range []string{"nginx", "caddy"} {
-		if _, err := exec.LookPath(server); err != nil {
-			if os.Getenv("WIRETIME_NEED_PEERS") != "" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
+		_, err := exec.LookPath(server)
+		needtest.Program(t, server, err)
 	}
 	u := self(t)
 	u.addKernel(t)

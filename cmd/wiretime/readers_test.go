@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"html"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/loader/chromium"
+	"wiretime/needtest"
 )
 
 // TestHARsOpenInOtherViewers has other people's programs open the HARs of pages and journeys over every protocol. Those of
@@ -43,11 +45,7 @@ func readersFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "done")); err != nil {
-		lacking := t.Skipf
-		if os.Getenv("WIRETIME_NEED_PEERS") != "" {
-			lacking = t.Fatalf
-		}
-		lacking("other people's readers are not installed: run cmd/wiretime/testdata/readers/install .cache/readers (it needs node and npm): %v", err)
+		needtest.Program(t, "readers", fmt.Errorf("other people's readers are not installed: run cmd/wiretime/testdata/readers/install .cache/readers (it needs node and npm): %w", err))
 	}
 	return folder
 }

@@ -16,6 +16,7 @@ import (
 	"wiretime/evidence"
 	"wiretime/lab"
 	"wiretime/lab/labtest"
+	"wiretime/needtest"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/sandbox/sandboxtest"
@@ -35,10 +36,7 @@ func must(t *testing.T, err error) {
 func needChromium(t *testing.T) string {
 	t.Helper()
 	binary, err := Find("")
-	if err != nil && os.Getenv("WIRETIME_NEED_PEERS") != "1" {
-		t.Skip(err)
-	}
-	must(t, err)
+	needtest.Program(t, "Chromium", err)
 	return binary
 }
 

@@ -23,6 +23,7 @@ import (
 	"wiretime/loader/browser"
 	"wiretime/loader/browser/browsertest"
 	"wiretime/metric"
+	"wiretime/needtest"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/sandbox/sandboxtest"
@@ -96,10 +97,7 @@ func (b *bench) restart(t *testing.T) {
 func needFirefox(t *testing.T) string {
 	t.Helper()
 	binary, err := Find("")
-	if err != nil && os.Getenv("WIRETIME_NEED_PEERS") != "1" {
-		t.Skip(err)
-	}
-	must(t, err)
+	needtest.Program(t, "Firefox", err)
 	return binary
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/andybalholm/brotli"
 
 	"wiretime/loader/chromium"
+	"wiretime/needtest"
 	"wiretime/protocol"
 	"wiretime/sandbox/sandboxtest"
 	"wiretime/site/record"
@@ -135,10 +136,7 @@ func coded(coding, body string) []byte {
 func (s *shop) options(t *testing.T, url string) record.Options {
 	t.Helper()
 	binary, err := chromium.Find("")
-	if err != nil && os.Getenv("WIRETIME_NEED_PEERS") != "1" {
-		t.Skip(err)
-	}
-	must(t, err)
+	needtest.Program(t, "Chromium", err)
 	folder := filepath.Join(sandboxtest.Folder(t), "profile")
 	must(t, os.Mkdir(folder, 0o700))
 	return record.Options{

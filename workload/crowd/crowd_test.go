@@ -18,6 +18,7 @@ import (
 	"wiretime/lab/labtest"
 	"wiretime/loader/many"
 	"wiretime/metric"
+	"wiretime/needtest"
 	"wiretime/protocol"
 	"wiretime/server"
 	"wiretime/site"
@@ -162,12 +163,8 @@ func TestCrowdsOfEveryServer(t *testing.T) {
 	for _, k := range server.Kinds() {
 		for _, row := range k.Protocols {
 			t.Run(k.Name+" "+strings.ReplaceAll(row, "/", "-"), func(t *testing.T) {
-				if _, err := k.Find(); err != nil {
-					if os.Getenv("WIRETIME_NEED_PEERS") != "" {
-						t.Fatal(err)
-					}
-					t.Skip(err)
-				}
+				_, err := k.Find()
+				needtest.Program(t, k.Name, err)
 				o := crowd(t, row)
 				o.Server = k.Name
 				r := measured(t, l, o)
@@ -309,12 +306,8 @@ func TestACrowdWhoseServerDies(t *testing.T) {
 	for _, name := range []string{server.Own, "nginx"} {
 		t.Run(name, func(t *testing.T) {
 			if kind, err := server.Lookup(name); err == nil {
-				if _, err := kind.Find(); err != nil {
-					if os.Getenv("WIRETIME_NEED_PEERS") != "" {
-						t.Fatal(err)
-					}
-					t.Skip(err)
-				}
+				_, err := kind.Find()
+				needtest.Program(t, name, err)
 			}
 			o := crowd(t, "h2")
 			o.Server, o.Idle, o.Rest = name, true, time.Hour
