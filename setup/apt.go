@@ -29,7 +29,7 @@ func updateLists(ctx context.Context, p Progress) error {
 
 // repair completes what a killed dpkg has left half-done, if anything.
 func repair(ctx context.Context, p Progress) error {
-	audit, err := exec.CommandContext(ctx, "dpkg", "--audit").Output()
+	audit, err := read(ctx, "dpkg", "--audit")
 	if err != nil {
 		return fmt.Errorf("check whether dpkg was interrupted: %w", err)
 	}
@@ -48,12 +48,12 @@ func repair(ctx context.Context, p Progress) error {
 // offered divides programs into those that apt has packages of and those that it has none of, by its present lists. ok is
 // false if there are no lists, as on a machine on which nobody has ever called apt-get update.
 func (d Distribution) offered(ctx context.Context, programs []program) (offered, absent []program, ok bool, err error) {
-	lists, err := aptOutput(ctx, "apt-get", "indextargets", "--format", "$(FILENAME)", "Created-By: Packages")
+	lists, err := read(ctx, "apt-get", "indextargets", "--format", "$(FILENAME)", "Created-By: Packages")
 	if err != nil || lists == "" {
 		return programs, nil, false, err
 	}
 	for _, p := range programs {
-		policy, err := aptOutput(ctx, "apt-cache", append([]string{"policy"}, strings.Fields(p.from[d.family])...)...)
+		policy, err := read(ctx, "apt-cache", append([]string{"policy"}, strings.Fields(p.from[d.family])...)...)
 		if err != nil {
 			return nil, nil, false, err
 		}
@@ -67,8 +67,8 @@ func (d Distribution) offered(ctx context.Context, programs []program) (offered,
 	return offered, absent, true, nil
 }
 
-// aptOutput returns what one of apt's programs prints in English.
-func aptOutput(ctx context.Context, program string, args ...string) (string, error) {
+// read returns what one of apt's programs prints in English.
+func read(ctx context.Context, program string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, program, args...)
 	c.Env = append(os.Environ(), "LC_ALL=C")
 	out, err := c.Output()

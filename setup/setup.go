@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -104,6 +105,9 @@ const optional = Looking | Testing
 func (d Distribution) withoutAbsent(ctx context.Context, lacking []program) ([]program, error) {
 	if len(lacking) == 0 {
 		return nil, nil
+	}
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return lacking, nil // and nothing is known of its packages
 	}
 	_, absent, _, err := d.offered(ctx, lacking)
 	return slices.DeleteFunc(lacking, func(p program) bool {

@@ -22,7 +22,7 @@ const nobody = 65534
 // program builds the command under test where every user may run it.
 func program(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "wiretime-setup-") //nolint:usetesting // t.TempDir's folder is closed to other users
+	dir, err := os.MkdirTemp("", "setup-test-") //nolint:usetesting // t.TempDir's folder is closed to other users
 	if err != nil {
 		t.Fatal(err)
 	}
