@@ -106,6 +106,7 @@ func gains(a advise.Advice) (gain map[string]float64, verdict map[string]string)
 // TestAdviceOnPagesOfKnownAnswer asks about pages that were made so that one change must help most. With WIRETIME_LONG the advice is
 // whole, on two networks and with Chromium; otherwise it has single changes on one.
 func TestAdviceOnPagesOfKnownAnswer(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	library := site.Library{Dir: filepath.Join(u.home, ".local", "share", "wiretime", "sites")}
@@ -159,6 +160,7 @@ func TestAdviceOnPagesOfKnownAnswer(t *testing.T) {
 // TestAdviceOnPriorities asks about a page whose style sheets compete with its images: how soon they come depends on whether the server
 // obeys priorities.
 func TestAdviceOnPriorities(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.makeStyles(t)
@@ -199,6 +201,7 @@ func interruptAdvice(t *testing.T, u user, args []string) {
 // TestAdviceGoesOn interrupts an advice, and asks again: no load is measured twice, and the answer is that of an advice that was
 // not interrupted. A finished advice is given again from its store.
 func TestAdviceGoesOn(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	args := []string{"advise", "objects@5x2kB", "--population", "{cable: 2, lte: 1}", "--no-browser", "--loads", "2", "--json"}
@@ -229,6 +232,7 @@ func TestAdviceGoesOn(t *testing.T) {
 }
 
 func TestAdviceRefusesWrongQuestions(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.write(t, "users.yaml", "lte: 40\ncabel: 45\n")
 	for _, c := range []struct{ args, says string }{

@@ -139,6 +139,7 @@ func linkFiles(tb testing.TB, from, to string) {
 
 // TestBigStore: the copies of a load are loads like those that the store keeps itself.
 func TestBigStore(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	files := t.TempDir()
 	if err := os.WriteFile(filepath.Join(files, "load.har"), []byte(`{"log":{}}`), 0o644); err != nil {
@@ -177,6 +178,7 @@ func TestBigStore(t *testing.T) {
 
 // TestResultsReadNoFiles prints the results of loads whose HARs cannot be read.
 func TestResultsReadNoFiles(t *testing.T) {
+	t.Parallel()
 	files := t.TempDir()
 	if err := os.WriteFile(filepath.Join(files, "load.har"), []byte("damaged"), 0o644); err != nil {
 		t.Fatal(err)

@@ -125,6 +125,7 @@ func addNamespaces(t *testing.T, n int) (all []namespace) {
 
 // TestCampaignIsARun: two workers of this machine make the store that a single run makes. All batches are carried out twice.
 func TestCampaignIsARun(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	file := u.write(t, "study.yaml", dividedStudy)
@@ -139,6 +140,7 @@ func TestCampaignIsARun(t *testing.T) {
 // TestCampaignOverNamespaces: four workers in network namespaces of their own, one of them behind a slow link, one whose link is cut
 // again and again, one killed again and again, make the store that a single run makes.
 func TestCampaignOverNamespaces(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("WIRETIME_LONG") == "" {
 		t.Skip("it waits for leases to run out: set WIRETIME_LONG, as 'make test-long' does")
 	}
@@ -249,6 +251,7 @@ func TestCampaignOverNamespaces(t *testing.T) {
 
 // TestCampaignInput: what is wrong with a command line, an invitation or a server is said in plain words, with the exit code for it.
 func TestCampaignInput(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	cut := u.write(t, "cut", `{"wiretime_invitation": 1, "worker": "a`)
 	newer := u.write(t, "newer", `{"wiretime_invitation": 9}`)

@@ -23,6 +23,7 @@ options: {late_limit: 10s, taken_limit: 100%%}
 // TestCapturesGoToTheDiskWhereMemoryIsShort measures with next to no memory for captures. On the virtual clock they are equal
 // in every octet to those that were kept in memory; on the real one they say where they were kept. Nothing else is left.
 func TestCapturesGoToTheDiskWhereMemoryIsShort(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addPage(t)
 	u.addKernel(t)

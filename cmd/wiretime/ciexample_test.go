@@ -153,6 +153,7 @@ func slower(t *testing.T, dir string) {
 // TestCIExample carries out the steps of the worked example of docs/ci.md: a change that slows the page fails, with a report of its failures,
 // and one that leaves it alone is identical to the nanosecond. Unless the test is a long one, each CI has one of the two.
 func TestCIExample(t *testing.T) {
+	t.Parallel()
 	cis := map[string]func(*testing.T) []ciStep{"GitHub": githubSteps, "GitLab": gitlabSteps}
 	quick := map[string]bool{"GitHub": true, "GitLab": false} // whether the change slows the page
 	for _, name := range slices.Sorted(maps.Keys(cis)) {
@@ -219,6 +220,7 @@ func checkReports(t *testing.T, dir string) {
 
 // TestCIExampleOfALibrary: the study of the example for a library is one that this program accepts.
 func TestCIExampleOfALibrary(t *testing.T) {
+	t.Parallel()
 	study, err := filepath.Abs(filepath.Join(ciFolder, "quic-library.yaml"))
 	if err != nil {
 		t.Fatal(err)

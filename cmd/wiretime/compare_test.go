@@ -28,6 +28,7 @@ matrix:
 // TestCompareUntil measures two studies that differ only in their seed, until a bound is reached. Their runs grow from look to look, and have
 // then the loads that runs of as many repeats have. The same command afterwards finds all measured, and says the same.
 func TestCompareUntil(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.write(t, "a.yaml", strings.ReplaceAll(untilStudy, "SEED", "1"))
@@ -69,6 +70,7 @@ func TestCompareUntil(t *testing.T) {
 
 // TestCompareRefuses: errors of input say what is wrong.
 func TestCompareRefuses(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	for _, c := range []struct {
 		args []string

@@ -79,6 +79,7 @@ func checkCompleted(t *testing.T, complete func(line string) string) {
 
 // TestCompletionInBash has bash complete words, without the package bash-completion.
 func TestCompletionInBash(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.place(t)
 	// Here bash is not completing by itself, of which the script's compopt would complain.
@@ -95,6 +96,7 @@ func TestCompletionInBash(t *testing.T) {
 
 // TestCompletionTyped types a word and a tab at bash's prompt.
 func TestCompletionTyped(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.place(t)
 	if _, err := exec.LookPath("bash"); err != nil {
@@ -120,6 +122,7 @@ func TestCompletionTyped(t *testing.T) {
 
 // TestCompletionInZsh loads the script, and asks the program as it does.
 func TestCompletionInZsh(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.place(t)
 	out := u.shell(t, "autoload -Uz compinit && compinit -u -D && source <(wiretime completion zsh) && whence -w _wiretime && print -r ${_comps[wiretime]}", "zsh", "-f", "-c")
@@ -130,6 +133,7 @@ func TestCompletionInZsh(t *testing.T) {
 
 // TestCompletionInFish has fish complete words.
 func TestCompletionInFish(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.place(t)
 	checkCompleted(t, func(line string) string {
@@ -145,6 +149,7 @@ func TestCompletionInFish(t *testing.T) {
 
 // TestManualPages: each verb has a page, which tells of each of its flags.
 func TestManualPages(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	if r := u.run(t, "man", "man1"); r.code != 0 {
 		t.Fatalf("exit code %d: %s", r.code, r.errors)

@@ -54,6 +54,7 @@ func TestCommandsOfAStoreAreConfirmed(t *testing.T) {
 
 // TestAskingNeedsAYes answers the question.
 func TestAskingNeedsAYes(t *testing.T) {
+	t.Parallel()
 	for answer, want := range map[string]bool{"y\n": true, "YES\n": true, "\n": false, "n\n": false, "": false, "yesterday\n": false} {
 		var out strings.Builder
 		if err := ask(strings.NewReader(answer), &out, "these\n"); (err == nil) != want || !strings.HasPrefix(out.String(), "These\n") {
@@ -64,6 +65,7 @@ func TestAskingNeedsAYes(t *testing.T) {
 
 // TestAForeignStoreRunsNothing resumes a store that a stranger has made: its study's server is a command that leaves a file.
 func TestAForeignStoreRunsNothing(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addPage(t)
 	left := filepath.Join(u.home, "left-behind")

@@ -27,6 +27,7 @@ matrix:
 // does. The bounds are 15 % above what was counted when they were set: whoever exceeds one has made every load on the
 // virtual clock dearer.
 func TestLoadsCostNoMore(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	file := u.write(t, "counted.yaml", countedStudy)
@@ -75,6 +76,7 @@ func (u user) countLoads(t *testing.T, file, kept string) map[string]counts.Coun
 
 // TestAPageOfManyRequestsFitsAGuest: guests collect garbage rarely, but before their memory runs out.
 func TestAPageOfManyRequestsFitsAGuest(t *testing.T) {
+	t.Parallel()
 	const requests = 9999
 	u := self(t)
 	u.addKernel(t)

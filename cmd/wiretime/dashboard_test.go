@@ -12,6 +12,7 @@ import (
 // TestTheDashboard holds the dashboard to the types that Grafana publishes, its queries to Prometheus's grammar, and their
 // metrics and labels to those that the documentation describes.
 func TestTheDashboard(t *testing.T) {
+	t.Parallel()
 	dashboard, err := filepath.Abs("../../docs/grafana/wiretime.json")
 	if err != nil {
 		t.Fatal(err)

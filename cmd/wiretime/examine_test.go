@@ -9,6 +9,7 @@ import (
 // TestRunExaminesTheMachine has a run on the real clock find out how punctual the machine
 // is, once, and keep what it found. How punctual it is does not matter.
 func TestRunExaminesTheMachine(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addPage(t)
 	study := strings.NewReplacer("[chromium]", "[builtin]", "http/1.1, https/1.1, h2, h3", "h2").Replace(fmt.Sprintf(smallStudy, 1, "50ms"))
@@ -29,6 +30,7 @@ func TestRunExaminesTheMachine(t *testing.T) {
 
 // TestDoctorSaysWhichClockSuits asks for the figures and the verdict, whatever it is.
 func TestDoctorSaysWhichClockSuits(t *testing.T) {
+	t.Parallel()
 	r := self(t).run(t, "doctor")
 	for _, want := range []string{"punctuality: left alone, wake-ups are late by ", "(p50)", "(p99)", "(worst)", "it suits "} {
 		if !strings.Contains(r.out, want) {
@@ -43,6 +45,7 @@ func TestDoctorSaysWhichClockSuits(t *testing.T) {
 // TestWithoutPressure runs the doctor where the kernel does not tell of pressure, as in
 // some containers.
 func TestWithoutPressure(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	r := finish(t, u.program(t.Context(), "unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
 		`mount -t tmpfs none /proc/pressure && exec "$0" doctor`, binary))

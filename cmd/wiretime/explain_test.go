@@ -39,6 +39,7 @@ type explanation struct {
 // TestExplainTellsTheProtocolsApart runs loads that lose a single packet. Over h2 it
 // holds up other responses than its own, over h3 never.
 func TestExplainTellsTheProtocolsApart(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	if r := u.run(t, "run", u.write(t, "study.yaml", rareLoss), "--store", "kept"); r.code != 0 {
@@ -127,6 +128,7 @@ func lost(t *testing.T, name string) int {
 }
 
 func TestExplainSaysWhyItCannot(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	kept(t, filepath.Join(u.home, "kept"), "real")
 	for load, want := range map[string]string{"r9-0000-a1": "export csv", "r1-0000-a1": "has no onLoad"} {

@@ -105,6 +105,7 @@ func (u user) explainTwo(t *testing.T, a, b string) explained {
 
 // TestExplainFindsTheOneThing compares cells that differ in one thing, and finds it.
 func TestExplainFindsTheOneThing(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.makeStyles(t)

@@ -12,6 +12,7 @@ import (
 
 // TestParquetIsReadElsewhere has another program, in another language, read the Parquet export: it has the rows of the CSV.
 func TestParquetIsReadElsewhere(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	bigStore(t, filepath.Join(u.home, "store"), 4, 12, madeUp())
 	u.runs(t, 0, "export", "parquet", "--store", "store", "-o", "loads.parquet")
@@ -45,6 +46,7 @@ func TestParquetIsReadElsewhere(t *testing.T) {
 
 // TestAnExportThatFailsLeavesTheFileAsItWas exports a run that is not there.
 func TestAnExportThatFailsLeavesTheFileAsItWas(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	bigStore(t, filepath.Join(u.home, "store"), 4, 4, madeUp())
 	kept := u.write(t, "kept.csv", "as it was")

@@ -42,6 +42,7 @@ options: {late_limit: %s, retries: 0}
 // TestFirstLookReportsWhatItHas: loads without a valid attempt prevent no report, and the last
 // lines say what to do.
 func TestFirstLookReportsWhatItHas(t *testing.T) {
+	t.Parallel()
 	for clock, todo := range map[string]string{"real": "make run ", "virtual": "kernel check"} {
 		t.Run(clock, func(t *testing.T) {
 			u := self(t)
@@ -68,6 +69,7 @@ func TestFirstLookReportsWhatItHas(t *testing.T) {
 // TestFirstLookGoesOn: what was interrupted is resumed by the same command, and what is done is
 // measured again by it, as another run.
 func TestFirstLookGoesOn(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	file := u.write(t, "few.yaml", fmt.Sprintf(fewFetches, 60, "1s"))

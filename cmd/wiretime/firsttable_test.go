@@ -116,6 +116,7 @@ var (
 // when these are done, and their rows compared. With WIRETIME_LONG it is then resumed to its end, and
 // the whole table compared, of root's run and of an unprivileged user's.
 func TestFirstTable(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	want := firstTable(t)
 	long := os.Getenv("WIRETIME_LONG") != ""

@@ -28,6 +28,7 @@ matrix:
 // TestFramesSayWhatHeldTheSender loads 2 MB over a path that holds 500 kB, with windows below and above that, and compares what held
 // the server with the loader's own times.
 func TestFramesSayWhatHeldTheSender(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	if r := u.run(t, "run", u.write(t, "study.yaml", farAway), "--store", "kept"); r.code != 0 {

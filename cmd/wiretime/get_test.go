@@ -76,6 +76,7 @@ func (s *serving) end(t *testing.T) int {
 // TestGetFromServe runs the commands that 'wiretime serve' prints, as they are,
 // and in other ways.
 func TestGetFromServe(t *testing.T) {
+	t.Parallel()
 	for _, u := range users(t) {
 		t.Run(u.name, func(t *testing.T) {
 			u.write(t, "folder/index.html", "<!doctype html><title>Folder</title>\n")
@@ -171,6 +172,7 @@ func half(t *testing.T, wait bool) (address string, answered <-chan struct{}) {
 // TestGetWholeOrNot has a body break off, take too long, and be given up: what was
 // there stays.
 func TestGetWholeOrNot(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.write(t, "kept", "before")
 	tests := []struct {
@@ -221,6 +223,7 @@ func TestGetWholeOrNot(t *testing.T) {
 
 // TestGetBadInput gives flags that cannot be used.
 func TestGetBadInput(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.write(t, "empty.pem", "no certificate")
 	u.write(t, "linked/index.html", "<!doctype html><title>x</title>")
@@ -292,6 +295,7 @@ func TestGetBadInput(t *testing.T) {
 // TestGetPosts sends data given on the command line, in a file, and on standard
 // input.
 func TestGetPosts(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.write(t, "data.txt", "from a file")
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -27,6 +27,7 @@ var pageSummary = regexp.MustCompile(`(?m)^DCL ([0-9.]+ ms|never), onLoad ([0-9.
 // TestGetPages loads a page from 'wiretime serve' over every row with every strategy: the
 // table has its requests, and the number of connections is the strategy's.
 func TestGetPages(t *testing.T) {
+	t.Parallel()
 	for _, u := range users(t) {
 		t.Run(u.name, func(t *testing.T) {
 			u.write(t, "folder/index.html", `<!doctype html><link rel=stylesheet href=a.css><img src=1.svg><img src=2.svg><img src=missing.svg>`)
@@ -113,6 +114,7 @@ func TestGetPages(t *testing.T) {
 // TestGetPageThatNeverFinishes has a page with an image that is answered by nobody: at
 // the limit, and when it is given up, the table and the HAR hold what there was.
 func TestGetPageThatNeverFinishes(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -177,6 +179,7 @@ func TestGetPageThatNeverFinishes(t *testing.T) {
 
 // TestGetPagesWithInvalidGrids loads pages whose grids have invalid columns.
 func TestGetPagesWithInvalidGrids(t *testing.T) {
+	t.Parallel()
 	u := users(t)[0]
 	columns := []string{"repeat", "repeat(,1fr)", "repeat(auto-fill,minmax)"}
 	for i, c := range columns {
@@ -219,6 +222,7 @@ func TestPanicIsReported(t *testing.T) {
 // TestGetPageLimits loads a page that is larger than each of the limits: the error names the flag that raises it. Without
 // the flag the page is loaded.
 func TestGetPageLimits(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 // TestInit answers by flags and by lines.
 func TestInit(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	for _, c := range []struct {
 		name  string
@@ -66,6 +67,7 @@ func TestInit(t *testing.T) {
 
 // TestInitOnATerminal asks again after a wrong answer, and writes a study that runs.
 func TestInitOnATerminal(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.addPage(t)
@@ -89,6 +91,7 @@ func TestInitOnATerminal(t *testing.T) {
 
 // TestInitGivenUp ends the input of a terminal.
 func TestInitGivenUp(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	on, running := u.startOnTerminal(t, 80, "init")
 	on.Await(t, "Which page")

@@ -12,6 +12,7 @@ import (
 // TestBadInput gives the program what it cannot use: each time it says what is
 // wrong and what to do, ends with the documented code and leaves nothing behind.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	study := func(matrix string) string { return "name: bad\nrepeats: 1\nmatrix:\n" + matrix }
 	const rest = "  sites: [world-flags]\n  loaders: [chromium]\n"
@@ -52,6 +53,7 @@ func TestBadInput(t *testing.T) {
 
 // TestBadArguments gives the verbs arguments that they cannot use.
 func TestBadArguments(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.write(t, "empty/readme.txt", "no index here")
 	u.write(t, "placed.yaml", "name: placed\nrepeats: 1\nclock: real\nmatrix:\n  sites: [objects]\n  protocols: [h2]\n  networks: [cable]\n  loaders: [builtin]\n  at: [frankfurt, home-dsl]\n")
@@ -105,6 +107,7 @@ func TestBadArguments(t *testing.T) {
 
 // TestMachineLacks runs the program where the machine gives less than it needs.
 func TestMachineLacks(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	u := self(t)
 	u.addPage(t)
@@ -144,6 +147,7 @@ func TestMachineLacks(t *testing.T) {
 
 // TestDoctor finds this machine fit: the other tests load pages on it.
 func TestDoctor(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	for _, u := range users(t) {
 		t.Run(u.name, func(t *testing.T) {

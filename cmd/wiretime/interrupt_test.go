@@ -206,6 +206,7 @@ func await(t *testing.T, asked <-chan struct{}) {
 
 // TestFirstSignal: the first signal ends a program, whatever hangs or has been stopped, and nothing is left.
 func TestFirstSignal(t *testing.T) {
+	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run("get from a hung server, "+s.String(), func(t *testing.T) {
 			if signal.Ignored(s) {
@@ -270,6 +271,7 @@ func virtualStudyOf(repeats int) string {
 // TestSecondSignal: a program that cannot stop in good order leaves at the second Ctrl-C, with all that it has
 // started. Its part in the lab's namespaces is stopped here, and a server has a request in flight.
 func TestSecondSignal(t *testing.T) {
+	t.Parallel()
 	again := func(t *testing.T, p *interrupted) {
 		t.Helper()
 		p.signal(t, syscall.SIGINT)
@@ -337,6 +339,7 @@ func TestSecondSignal(t *testing.T) {
 
 // TestNohup: a program that was told to ignore SIGHUP goes on.
 func TestNohup(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	url, asked := hung(t)
 	c := u.program(t.Context(), "nohup", binary, "get", url)
@@ -381,6 +384,7 @@ func onlyHolds(t *testing.T, home string, names ...string) {
 // TestSweep: what a killed program, or one whose reader has gone, leaves in the temporary folder, the library or beside
 // an output is removed by the next one.
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.write(t, "folder/file", "content")
 	u.write(t, "page/index.html", "<!doctype html><title>Page</title>\n")

@@ -71,6 +71,7 @@ func (u user) runs(t *testing.T, code int, args ...string) result {
 // TestKeep measures a study that keeps all artefacts, those of the median loads, and none. The values are the same,
 // and so is what is kept; the median is the load that the report of the whole store shows.
 func TestKeep(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	all := u.write(t, "all.yaml", fmt.Sprintf(keptStudy, "virtual", "all"))
@@ -116,6 +117,7 @@ func TestKeep(t *testing.T) {
 
 // TestReadersSayWhatWasDropped has every reader of artefacts read a store without any.
 func TestReadersSayWhatWasDropped(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.runs(t, 0, "run", u.write(t, "study.yaml", fmt.Sprintf(keptStudy, "virtual", "none")), "--store", "kept")
@@ -144,6 +146,7 @@ func TestReadersSayWhatWasDropped(t *testing.T) {
 // TestReproduce brings the artefacts of dropped loads back: they are those of a run that dropped none, byte for
 // byte.
 func TestReproduce(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	all := u.write(t, "study.yaml", fmt.Sprintf(keptStudy, "virtual", "all"))
@@ -229,6 +232,7 @@ func change(t *testing.T, dir, statement string) {
 
 // TestCountedLoadsAreReproduced: what a load asked of the kernel is not compared, since the host's processor time is part of it.
 func TestCountedLoadsAreReproduced(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	file := u.write(t, "study.yaml", fmt.Sprintf(keptStudy, "virtual", "all"))
@@ -247,6 +251,7 @@ func TestCountedLoadsAreReproduced(t *testing.T) {
 // TestReproduceNeedsTheSamePrograms: a load that was made by another program or kernel, or of another site, is
 // carried out only if that is wanted, since it would come out otherwise.
 func TestReproduceNeedsTheSamePrograms(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.runs(t, 0, "run", u.write(t, "study.yaml", fmt.Sprintf(keptStudy, "virtual", "none")), "--store", "kept")
@@ -268,6 +273,7 @@ func TestReproduceNeedsTheSamePrograms(t *testing.T) {
 
 // TestWhatCannotBeReproduced names loads on the real clock and loads that are not there.
 func TestWhatCannotBeReproduced(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	r := u.runs(t, 0, "run", u.write(t, "study.yaml", fmt.Sprintf(keptStudy, "real", "median")), "--store", "kept", "--wait", "0")
 	if !strings.Contains(r.errors, "note: keep: median drops artefacts of loads on the real or the live clock, which nothing can bring back") {
@@ -294,6 +300,7 @@ func TestWhatCannotBeReproduced(t *testing.T) {
 
 // TestReproduceBrowsersAndStreams brings back a page that Chromium loaded after another in its guest, and a stream.
 func TestReproduceBrowsersAndStreams(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.addPage(t)
@@ -334,6 +341,7 @@ matrix:
 // TestKilledRunKeepsTheMedian kills a run that keeps the median of each cell again and again. In the end it has kept what a
 // run has kept that nobody killed.
 func TestKilledRunKeepsTheMedian(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	file := u.write(t, "study.yaml", strings.Replace(fmt.Sprintf(keptStudy, "virtual", "median"), "spdy/3.1, h3", "http/1.1, https/1.1, spdy/3, spdy/3.1, h2, h3", 1))
@@ -360,6 +368,7 @@ func TestKilledRunKeepsTheMedian(t *testing.T) {
 // TestCompressedArtefacts measures a study that keeps compressed artefacts: every reader reads them as if they were not, and
 // show writes them as they were.
 func TestCompressedArtefacts(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	all := u.write(t, "study.yaml", fmt.Sprintf(keptStudy, "virtual", "all"))

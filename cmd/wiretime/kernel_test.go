@@ -16,6 +16,7 @@ import (
 // TestKernelWithoutOne asks for a kernel where there is none, and for one from a
 // file that is not what it should be.
 func TestKernelWithoutOne(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	source := u.write(t, "linux-7.3.tar.gz", "no tarball")
 	tests := []struct {
@@ -48,6 +49,7 @@ func TestKernelWithoutOne(t *testing.T) {
 // TestKernelOnAFullDisk has the kernel's cache on a small disk, and on one that
 // something else fills while the source is unpacked.
 func TestKernelOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	source := filepath.Join(u.home, "linux-7.3.tar")
 	for _, test := range []struct{ name, disk string }{
@@ -78,6 +80,7 @@ func TestKernelOnAFullDisk(t *testing.T) {
 }
 
 func TestProgressWithoutATerminal(t *testing.T) {
+	t.Parallel()
 	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)

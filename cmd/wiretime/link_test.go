@@ -15,6 +15,7 @@ import (
 // how long it took, at the command's exit code and at the capture. Links put
 // behind links add up.
 func TestLinkDelaysAndCaptures(t *testing.T) {
+	t.Parallel()
 	for _, u := range users(t) {
 		t.Run(u.name, func(t *testing.T) {
 			// The inner link leads to the namespace behind the outer one, where
@@ -52,6 +53,7 @@ code=$?; kill $(cat pid); exit $code`
 
 // TestNetworks lists the named networks, each with its delay and its source.
 func TestNetworks(t *testing.T) {
+	t.Parallel()
 	r := self(t).run(t, "networks")
 	if r.code != 0 {
 		t.Fatalf("exit code %d: %s", r.code, r.errors)

@@ -75,6 +75,7 @@ options: {taken_limit: 100%%}
 // TestLiveFromStartToReport loads a real site, as root and as an unprivileged user, and does with the results what one does.
 // The unprivileged user has no captures, and no metrics that need one.
 func TestLiveFromStartToReport(t *testing.T) {
+	t.Parallel()
 	port, certificate := liveSite(t, livePage)
 	for _, u := range users(t) {
 		t.Run(u.name, func(t *testing.T) {
@@ -143,6 +144,7 @@ func firstValid(t *testing.T, dir string) string {
 
 // TestLiveInterrupted interrupts a run while the site has not answered. It goes on with that load.
 func TestLiveInterrupted(t *testing.T) {
+	t.Parallel()
 	asked, answer := make(chan struct{}, 100), make(chan struct{})
 	port, certificate := liveSite(t, func(w http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
@@ -176,6 +178,7 @@ func TestLiveInterrupted(t *testing.T) {
 
 // TestLiveWithoutNetwork: hosts that cannot be resolved or reached fail their loads, with the reason, and end nothing.
 func TestLiveWithoutNetwork(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	study := strings.Replace(fmt.Sprintf(liveStudy, "9", 1), "https/1.1, ", "", 1)
 	r := u.run(t, "run", u.write(t, "live.yaml", study), "--store", "kept", "--resolve", "www.live.test:9:127.0.0.1")

@@ -29,6 +29,7 @@ const measuredFile = "testdata/measured/measured.txt"
 //
 // On another kernel than the recorded one, the foremost figures may differ by up to 5 %.
 func TestMeasuredValues(t *testing.T) {
+	t.Parallel()
 	k, err := kernel.Find()
 	if err != nil {
 		if os.Getenv("WIRETIME_NEED_KERNEL") != "" {

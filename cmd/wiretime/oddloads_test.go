@@ -83,6 +83,7 @@ func manyRequestsHAR() *capture.HAR {
 
 // TestOddLoads looks at loads that lack what the page would show, and at one with very many requests.
 func TestOddLoads(t *testing.T) {
+	t.Parallel()
 	program, err := chromium.Find("")
 	if err != nil {
 		t.Skip(err)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestResultsShowWhatPapersPrintedAndClaimed(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "kept")
 	cell := func(strategy string) study.Cell {
 		return pageCell(map[study.Axis]string{study.AxisProtocol: "h2", study.AxisClock: "virtual", study.AxisVisit: "cold", study.AxisStrategy: strategy, study.AxisServer: "wiretime"})

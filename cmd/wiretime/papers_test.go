@@ -15,6 +15,7 @@ import (
 // TestCatalogue: the catalogue of papers names only studies, claims and printed tables that there are, and leaves none
 // out. It is what keeps 'wiretime papers' true when a study changes.
 func TestCatalogue(t *testing.T) {
+	t.Parallel()
 	contents, err := builtinContents()
 	if err != nil {
 		t.Fatal(err)
@@ -27,6 +28,7 @@ func TestCatalogue(t *testing.T) {
 
 // TestPapersPage: the documentation's page is what the command writes.
 func TestPapersPage(t *testing.T) {
+	t.Parallel()
 	contents, err := builtinContents()
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +53,7 @@ func TestPapersPage(t *testing.T) {
 
 // TestPrintedPapers: a paper is printed with the verdicts that the last run left, and as JSON.
 func TestPrintedPapers(t *testing.T) {
+	t.Parallel()
 	paper := papers.Paper{Name: "a", Authors: "A", Title: "T", Year: "2013", Language: "English", Page: "a.md", Items: []papers.Item{
 		{Kind: papers.Table, Number: "2", Where: "section 1", Says: "Times.", Measured: []papers.Measurement{{Study: "s", Claims: []string{"fast"}, Published: []string{"table 2"}}}},
 		{Kind: papers.Figure, Number: "1", Where: "section 1", Says: "A map.", Cannot: "It is a map."},
@@ -98,6 +101,7 @@ func TestPrintedPapers(t *testing.T) {
 }
 
 func TestChoosePapers(t *testing.T) {
+	t.Parallel()
 	if all, err := choosePapers(nil); err != nil || len(all) < 6 || all[0].Name != "kolmogortsev" || all[len(all)-1].Cited == "" {
 		t.Errorf("all are %d (%v)", len(all), err)
 	}

@@ -148,6 +148,7 @@ func (u user) beginWorker(ctx context.Context, t *testing.T, namespace, name, pl
 // TestPlaces: two workers in network namespaces of their own, one of them behind a NAT, make the loads of their places, on the
 // real and then on the live clock. Each has one connection, which it has made itself.
 func TestPlaces(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	spaces := addNamespaces(t, 2)
 	inside := map[string]string{"here": spaces[0].name, "behind-a-nat": spaces[1].behindNAT(t)}

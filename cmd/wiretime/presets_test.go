@@ -29,6 +29,7 @@ matrix:
 
 // TestPresetsOfToday holds the presets of today's browsers and servers to the windows that the programs announce.
 func TestPresetsOfToday(t *testing.T) {
+	t.Parallel()
 	needFirefox(t)
 	needChromium(t)
 	for _, server := range []string{"nginx", "caddy"} {

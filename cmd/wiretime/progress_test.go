@@ -127,6 +127,7 @@ func TestRelayedRun(t *testing.T) {
 
 // TestRunOnATerminal measures two loads: the results stay, and no line for a load.
 func TestRunOnATerminal(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.addPage(t)
@@ -143,6 +144,7 @@ func TestRunOnATerminal(t *testing.T) {
 
 // TestScheduleOnATerminal: the run of each slot shows its line on the schedule's terminal, and none of its loads leaves one there.
 func TestScheduleOnATerminal(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.addWeek(t, 1)

@@ -10,6 +10,7 @@ import (
 // TestAQuickRunIsNotTheWholeStudy measures the quick part of a study. Results say that the run is a quick one, and an
 // unfinished run continues only as what it is, quick or whole. A clock on which the quick part has no cell is refused.
 func TestAQuickRunIsNotTheWholeStudy(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	text := strings.NewReplacer("%s", "virtual", "%%", "%").Replace(virtualStudy) + "quick: {repeats: 2, only: [{protocol: [h2, spdy/2]}]}\n"

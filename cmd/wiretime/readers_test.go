@@ -20,6 +20,7 @@ import (
 // TestHARsOpenInOtherViewers has other people's programs open the HARs of pages and journeys over every protocol. Those of
 // Chromium and Firefox are opened by the tests that load pages with them.
 func TestHARsOpenInOtherViewers(t *testing.T) {
+	t.Parallel()
 	readersFolder(t)
 	needChromium(t)
 	u := self(t)

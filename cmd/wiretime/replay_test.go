@@ -61,6 +61,7 @@ func (u user) addRecorded(t *testing.T) {
 // as much as its origin was farther away in each of its round trips. What the network was
 // is in the store.
 func TestReplayAsRecorded(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.addRecorded(t)

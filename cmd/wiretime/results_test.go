@@ -97,6 +97,7 @@ var pages = map[int][]study.Page{0: {
 
 // TestResultsShowAStatistic: the loads of a cell take 1000 to 1005 ms.
 func TestResultsShowAStatistic(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	keep(t, dir, []study.Cell{pageCell(map[study.Axis]string{study.AxisProtocol: "h2", study.AxisClock: "virtual"})})
 	for statistic, want := range map[string][2]string{
@@ -118,6 +119,7 @@ func TestResultsShowAStatistic(t *testing.T) {
 // TestResultsDrawSparklines: the loads of h2 take 1000 to 1005 ms, those of h3 50 ms more; the last load of a cell takes more than
 // the first.
 func TestResultsDrawSparklines(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	kept(t, dir, "real")
 	u := self(t)
@@ -136,6 +138,7 @@ func TestResultsDrawSparklines(t *testing.T) {
 }
 
 func TestResultsTellWhatArchivesLacked(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	kept(t, dir, "virtual")
 	r := self(t).run(t, "results", "--store", dir)
@@ -145,6 +148,7 @@ func TestResultsTellWhatArchivesLacked(t *testing.T) {
 }
 
 func TestResultsKeepTheClocksApartAndCompareThem(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		clocks        []string
 		shows, spares []string
@@ -185,6 +189,7 @@ func TestResultsKeepTheClocksApartAndCompareThem(t *testing.T) {
 // TestResultsNameVisitsAndStrategies shows tables of runs that use these axes, and
 // that others do not mention them.
 func TestResultsNameVisitsAndStrategies(t *testing.T) {
+	t.Parallel()
 	cell := func(protocol, visit, strategy string) study.Cell {
 		return pageCell(map[study.Axis]string{study.AxisProtocol: protocol, study.AxisClock: "real", study.AxisVisit: visit, study.AxisStrategy: strategy, study.AxisServer: "wiretime"})
 	}
@@ -235,6 +240,7 @@ func TestResultsNameVisitsAndStrategies(t *testing.T) {
 }
 
 func TestShowListsThePagesOfAJourney(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "kept")
 	keep(t, dir, []study.Cell{pageCell(map[study.Axis]string{study.AxisProtocol: "h3", study.AxisVisit: "0rtt"})})
 	for load, want := range map[string][]string{
@@ -260,6 +266,7 @@ func TestShowListsThePagesOfAJourney(t *testing.T) {
 // TestRowsOfATableHaveNamesOfTheirOwn varies each axis, and each pair of axes: heading and name
 // tell the rows apart.
 func TestRowsOfATableHaveNamesOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	for _, w := range study.Workloads() {
 		for i, a := range w.Axes {
 			for _, b := range w.Axes[i:] {
@@ -289,6 +296,7 @@ func TestRowsOfATableHaveNamesOfTheirOwn(t *testing.T) {
 
 // TestProgressLinesTellCellsApart varies each axis that network and subject do not name.
 func TestProgressLinesTellCellsApart(t *testing.T) {
+	t.Parallel()
 	for _, w := range study.Workloads() {
 		for _, a := range w.Axes {
 			if a.Axis == w.Subject || a.Axis == study.AxisLoad || slices.Contains(w.Path, a.Axis) {

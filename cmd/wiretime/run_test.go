@@ -42,6 +42,7 @@ func verdicts(t *testing.T, dir string) map[store.Validity]int {
 // TestStudyFromStartToReport runs a small study over all protocols, as root and
 // as an unprivileged user, and everything one does with its results.
 func TestStudyFromStartToReport(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	for _, u := range users(t) {
 		t.Run(u.name, func(t *testing.T) {
@@ -109,6 +110,7 @@ func decrypts(t *testing.T, kept string) {
 // TestKilledRunGoesOn kills a run with SIGKILL in the middle, has it go on, and
 // finds exactly the planned loads.
 func TestKilledRunGoesOn(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	u := self(t)
 	u.addPage(t)
@@ -174,6 +176,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 // TestInterruptedRunGoesOn interrupts a run as Ctrl-C does. Its study names a
 // file beside it, which must still be found when the run goes on.
 func TestInterruptedRunGoesOn(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	u := self(t)
 	u.addPage(t)
@@ -210,6 +213,7 @@ func TestInterruptedRunGoesOn(t *testing.T) {
 
 // TestStoreInUse starts a second run on the store of one that is under way.
 func TestStoreInUse(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	u := self(t)
 	u.addPage(t)
@@ -236,6 +240,7 @@ func TestStoreInUse(t *testing.T) {
 
 // TestStoreOfNewerVersion meets a store whose schema it cannot know.
 func TestStoreOfNewerVersion(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	dir := filepath.Join(u.home, "kept")
 	st, err := store.Open(dir, store.Create)
@@ -262,6 +267,7 @@ func TestStoreOfNewerVersion(t *testing.T) {
 
 // TestDiskFull runs a study on a disk that has no room for it.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	u := self(t)
 	u.addPage(t)

@@ -68,6 +68,7 @@ func (u user) perSlot(t *testing.T, dir, metric string) (values []float64) {
 // TestAWeekOnSchedule carries out the 42 slots of a week, one after the other on the virtual clock. It is killed, interrupted
 // and started again in between. Each slot is carried out once, and meets the path as it is at that hour of that day.
 func TestAWeekOnSchedule(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.addWeek(t, 7)
@@ -117,6 +118,7 @@ func TestAWeekOnSchedule(t *testing.T) {
 // TestASlotThatIsMissed has slots of this machine's clock that are over before the program is started, and a last one that
 // is not. What was missed is in the results, as loads that failed.
 func TestASlotThatIsMissed(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.addWeek(t, 1)
@@ -147,6 +149,7 @@ func TestASlotThatIsMissed(t *testing.T) {
 
 // TestScheduleUnit writes a service and runs nothing.
 func TestScheduleUnit(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addWeek(t, 7)
 	r := u.run(t, "schedule", "week.yaml", "--unit", ".")
@@ -165,6 +168,7 @@ func TestScheduleUnit(t *testing.T) {
 
 // TestSchedulesThatCannotRun are refused before the first slot.
 func TestSchedulesThatCannotRun(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	atPlace := strings.NewReplacer("clock: virtual", "clock: real", "matrix:", "matrix:\n  at: [here]").Replace(hourlyStudy)
 	for what, c := range map[string]struct{ schedule, study, say string }{

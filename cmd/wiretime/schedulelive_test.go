@@ -41,6 +41,7 @@ options: {taken_limit: 100%%}
 // TestScheduleOfRealSites has a slot in which one of two real sites cannot be reached. What could be loaded is in the
 // results, and the slot says that something could not. Another study of that slot is measured by a worker.
 func TestScheduleOfRealSites(t *testing.T) {
+	t.Parallel()
 	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = fmt.Fprint(w, `<!doctype html><title>real</title><link rel="icon" href="data:,"><p>A page.`)

@@ -106,6 +106,7 @@ func (s *servingMedia) fetch(t *testing.T, row transport.Transport, r transport.
 
 // TestServeMediaThatAreMade asks over each transport for parts of what is served.
 func TestServeMediaThatAreMade(t *testing.T) {
+	t.Parallel()
 	made := storage.MakeAll(serve.MediaSeed)
 	for _, u := range users(t) {
 		t.Run(u.name, func(t *testing.T) {
@@ -153,6 +154,7 @@ func TestServeMediaThatAreMade(t *testing.T) {
 }
 
 func TestServeMediaOfAFolder(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.write(t, "media/talk/hd/1.ts", "first")
 	u.write(t, "media/talk/hd/2.ts", "second")
@@ -180,6 +182,7 @@ func TestServeMediaOfAFolder(t *testing.T) {
 
 // TestServeMediaThatAreEncoded needs a clip of its own, which ffmpeg makes.
 func TestServeMediaThatAreEncoded(t *testing.T) {
+	t.Parallel()
 	ffmpeg, err := exec.LookPath("ffmpeg")
 	if err != nil {
 		t.Skip("ffmpeg is not installed")

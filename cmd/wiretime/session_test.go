@@ -50,6 +50,7 @@ func sessionLoads(t *testing.T, dir string, attempt int) (all []store.Load) {
 // TestASessionIsWholeOrNotThere interrupts and kills runs in the middle of sessions, and continues them. The store never
 // has a part of a session, and in the end it has the same values as that of an undisturbed run.
 func TestASessionIsWholeOrNotThere(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.write(t, "study.yaml", fmt.Sprintf(sessionStudy, 3, ""))
@@ -103,6 +104,7 @@ func TestASessionIsWholeOrNotThere(t *testing.T) {
 // TestALoadOfASessionFails has an outage during the third load of each session. The session is attempted again as a
 // whole, and in the last attempt only that load is missing.
 func TestALoadOfASessionFails(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.write(t, "study.yaml", fmt.Sprintf(sessionStudy, 1, "{at: 6s, outage: 2500ms}"))

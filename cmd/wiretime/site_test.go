@@ -35,6 +35,7 @@ func says(t *testing.T, text string, words ...string) {
 }
 
 func TestImportARealHAR(t *testing.T) {
+	t.Parallel()
 	har, err := os.ReadFile(filepath.Join(realHARs, "ferguson-2022-h2-h3.har"))
 	if err != nil {
 		t.Skipf("%v (recordings of others, ../shared/data/har beside the checkout)", err)
@@ -65,6 +66,7 @@ func TestImportARealHAR(t *testing.T) {
 }
 
 func TestMakeASite(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	flags := []string{"--objects", "20", "--domains", "4", "--size", "127.3kB", "--depth", "2", "--seed", "7"}
 	u.ok(t, append([]string{"site", "make", "one"}, flags...)...)
@@ -85,6 +87,7 @@ func TestMakeASite(t *testing.T) {
 
 // TestCheckASite loads pages over every protocol that the browser speaks.
 func TestCheckASite(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	u := self(t)
 	u.write(t, "shop/index.html", `<!doctype html><link rel=icon href="data:,"><script src=/a.js></script><p>A shop.`)
@@ -107,6 +110,7 @@ func TestCheckASite(t *testing.T) {
 }
 
 func TestServeASite(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.ok(t, "site", "make", "small", "--objects", "5", "--domains", "2", "--size", "20kB", "--depth", "1")
 	s := u.startServing(t, "site", "serve", "small")
@@ -123,6 +127,7 @@ func TestServeASite(t *testing.T) {
 // TestRecordASiteThatIsServed records a made site from where it is served: what comes out is
 // what went in, and is replayed whole.
 func TestRecordASiteThatIsServed(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	u := self(t)
 	u.ok(t, "site", "make", "first", "--objects", "12", "--domains", "3", "--size", "60kB", "--depth", "2")
@@ -155,6 +160,7 @@ func TestRecordASiteThatIsServed(t *testing.T) {
 }
 
 func TestSiteBadInput(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.write(t, "empty.har", "")
 	u.write(t, "cut.har", `{"log": {"version": "1.2", "entries": [`)

@@ -25,6 +25,7 @@ func wants(t *testing.T, text string, words ...string) {
 
 // TestStreamInALab watches a video whose connection migrates.
 func TestStreamInALab(t *testing.T) {
+	t.Parallel()
 	for _, u := range users(t) {
 		t.Run(u.name, func(t *testing.T) {
 			r := u.run(t, "stream", "--delay", "10ms", "--rate", "40mbit", "--reconnections", "1", "--strategy", "migrate", "--for", "4s", "-o", "kept")
@@ -50,6 +51,7 @@ func TestStreamInALab(t *testing.T) {
 // TestStreamOnTheVirtualClock fetches a file over the guest's SCTP, twice: the figures are
 // the same to the last digit.
 func TestStreamOnTheVirtualClock(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	args := []string{"stream", "--clock", "virtual", "--transport", "sctp", "--delay", "20ms", "--loss", "1%", "file@3MB"}
@@ -65,6 +67,7 @@ func TestStreamOnTheVirtualClock(t *testing.T) {
 
 // TestStreamFromAServer streams what the program serves, over all transports of the machine.
 func TestStreamFromAServer(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	s := u.serveMedia(t)
 	for _, row := range transport.All() {
@@ -100,6 +103,7 @@ func TestStreamFromAServer(t *testing.T) {
 }
 
 func TestStreamSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	tests := []struct {
 		name string

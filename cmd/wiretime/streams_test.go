@@ -65,6 +65,7 @@ func sameStreams(t *testing.T, first, second string, loads int) {
 // TestStreamsOnTheVirtualClock runs a study of streams whole, and again with an
 // interruption: what is measured is the same, to the nanosecond.
 func TestStreamsOnTheVirtualClock(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	file := u.write(t, "study.yaml", fmt.Sprintf(streamStudy, "virtual", "1ms"))
@@ -118,6 +119,7 @@ func TestStreamsOnTheVirtualClock(t *testing.T) {
 // TestStreamsOnTheRealClock runs a study of streams where there is no kernel for guests,
 // and everything one does with its results.
 func TestStreamsOnTheRealClock(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	few := strings.NewReplacer("sctp-udp, quic]", "quic]", "sctp-udp", "tcp").Replace(streamStudy)
 	r := u.run(t, "run", u.write(t, "study.yaml", fmt.Sprintf(few, "real", "1s")), "--store", "kept")
@@ -177,6 +179,7 @@ func TestStreamsOnTheRealClock(t *testing.T) {
 // TestAStudyOfStreamsIsCheckedBeforeItRuns gives what the program itself knows of
 // streams.
 func TestAStudyOfStreamsIsCheckedBeforeItRuns(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	for _, c := range []struct{ old, new, says string }{
 		{"sctp-udp, quic]", "sctpudp, quic]", `study.yaml:7:21: unknown transport "sctpudp"; did you mean "sctp-udp"?`},
@@ -196,6 +199,7 @@ func TestAStudyOfStreamsIsCheckedBeforeItRuns(t *testing.T) {
 // TestResultsOfStreams shows tables of a run of streams: each with the figures that its
 // streams have.
 func TestResultsOfStreams(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	spec := store.RunSpec{StudyName: "streams", Metrics: []study.Metric{
 		{Name: "ttd", Unit: "ms", Title: "TTD"}, {Name: "loading_delay", Unit: "ms", Title: "Loading delay"}, {Name: "goodput", Unit: "Mbit/s", Title: "Goodput"}}}

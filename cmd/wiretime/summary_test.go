@@ -13,6 +13,7 @@ import (
 
 // TestTheSummaryFollowsItsSchema exports summaries of runs with and without intervals, claims and unsupported loads.
 func TestTheSummaryFollowsItsSchema(t *testing.T) {
+	t.Parallel()
 	schema, err := filepath.Abs("../../docs/summary.schema.json")
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 // TestTearDown loads a page with and without the option tear_down. With it, the capture has the round trip in which
 // both ends close their connections.
 func TestTearDown(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	const text = `name: closed

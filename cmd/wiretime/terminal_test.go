@@ -38,6 +38,7 @@ func checkShown(t *testing.T, r result, name string) {
 // TestHostileArguments: each verb names what it could not use, in a form that a terminal
 // shows.
 func TestHostileArguments(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	for _, args := range [][]string{
 		{hostile},
@@ -77,6 +78,7 @@ func TestHostileArguments(t *testing.T) {
 
 // TestHostileSite: a site's title, source and URLs come from whoever recorded it.
 func TestHostileSite(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addPage(t)
 	files, err := filepath.Glob(filepath.Join(u.home, ".local/share/wiretime/sites/page/site.json"))
@@ -104,6 +106,7 @@ func TestHostileSite(t *testing.T) {
 
 // TestHostileStore: a store's reasons, violations and URLs come from whoever measured.
 func TestHostileStore(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	dir := filepath.Join(u.home, "store")
 	spec := store.RunSpec{StudyName: hostile, StudyText: "name: kept", Metrics: []study.Metric{{Name: "plt", Unit: "ms", Title: "PLT", Definition: "until the last byte"}}}
@@ -138,6 +141,7 @@ func TestHostileStore(t *testing.T) {
 // TestForeignTextOnATerminal prints what programs read to a terminal, which gets it escaped, and elsewhere, where it
 // stays as it is.
 func TestForeignTextOnATerminal(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	dir := filepath.Join(u.home, "store")
 	spec := store.RunSpec{StudyName: "a\u009b2J\u202eb", StudyText: "name: kept", Metrics: []study.Metric{{Name: "plt", Unit: "ms", Title: "PLT", Definition: "until the last byte"}}}
@@ -187,6 +191,7 @@ func (u user) startOnTerminal(t *testing.T, columns int, args ...string) (*termi
 
 // TestAllTextIsEscaped: only what programs read and other programs' own output go to standard output or standard error without an escaping writer.
 func TestAllTextIsEscaped(t *testing.T) {
+	t.Parallel()
 	raw := map[string]int{
 		"confirm.go": 1, // whether it is a terminal
 		"output.go":  3, // the escaping writers, and that for programs
@@ -215,6 +220,7 @@ func TestAllTextIsEscaped(t *testing.T) {
 
 // TestOldKeyIsNoted: a store of an older version has a key that should not be published.
 func TestOldKeyIsNoted(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	dir := filepath.Join(u.home, "store")
 	kept(t, dir, "real")
@@ -230,6 +236,7 @@ func TestOldKeyIsNoted(t *testing.T) {
 // TestServeLimitsItsAuthority: one made by --ca is for the names that are served; one of an
 // older version is used, with a remark; one for other names is not.
 func TestServeLimitsItsAuthority(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.write(t, "folder/page.html", "page")
 	folder, ca := filepath.Join(u.home, "folder"), filepath.Join(u.home, "ca")
@@ -260,6 +267,7 @@ func TestServeLimitsItsAuthority(t *testing.T) {
 
 // TestServeSaysWhomItServes: media at an address that is not loopback's are for everyone.
 func TestServeSaysWhomItServes(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.write(t, "media/song", "la")
 	s := u.serveMedia(t, "--address", "0.0.0.0", filepath.Join(u.home, "media"))

@@ -146,6 +146,7 @@ func (p *pageServer) until(event, what string, enough func(uiState) bool) uiStat
 // TestUIRuns starts a study of its folder from the page, stops and resumes it, stops one that a terminal started, and ends with a run
 // under way: no load is lost, and no process stays.
 func TestUIRuns(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	dir := filepath.Join(u.home, "kept")
@@ -215,6 +216,7 @@ func TestUIRuns(t *testing.T) {
 }
 
 func TestUIRefuses(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	p := u.serveUI(t, filepath.Join(u.home, "kept"))
 	taken := strings.TrimPrefix(p.address, "http://")
@@ -236,6 +238,7 @@ func TestUIRefuses(t *testing.T) {
 
 // TestIdle: `wiretime ui` takes no processor time of a run while no page is open, and hardly any wake-up.
 func TestIdle(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	dir := filepath.Join(u.home, "kept")
 	bigStore(t, dir, 8, 200, madeUp())

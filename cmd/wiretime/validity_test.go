@@ -16,6 +16,7 @@ import (
 
 // TestLateLoadsAreRepeatedAndKept asks for a punctuality that no machine has.
 func TestLateLoadsAreRepeatedAndKept(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	u := self(t)
 	u.addPage(t)
@@ -35,6 +36,7 @@ func TestLateLoadsAreRepeatedAndKept(t *testing.T) {
 // TestCellsThatCannotRunAreUnsupported asks for a congestion control that this
 // kernel does not have.
 func TestCellsThatCannotRunAreUnsupported(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	available, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
 	if err != nil {
@@ -63,6 +65,7 @@ func TestCellsThatCannotRunAreUnsupported(t *testing.T) {
 // TestSPDYInABrowserIsUnsupported asks for loads that no browser can do, on both
 // clocks. Neither the browser nor the kernel would start.
 func TestSPDYInABrowserIsUnsupported(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	kernels, err := filepath.Glob(filepath.Join(u.home, ".cache/wiretime/kernel/*/linux"))
@@ -111,6 +114,7 @@ matrix:
 // TestVisitsAndStrategiesThatCannotBeAreUnsupported asks for what no client here
 // can do, and finds each with its reason.
 func TestVisitsAndStrategiesThatCannotBeAreUnsupported(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	file := u.write(t, "study.yaml", `name: impossible
 repeats: 1
@@ -145,6 +149,7 @@ matrix:
 
 // TestCrashOfTheBrowserCostsOneLoad kills the browsers of a run under way.
 func TestCrashOfTheBrowserCostsOneLoad(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	u := self(t)
 	u.addPage(t)

@@ -19,6 +19,7 @@ import (
 // TestTheViewsMediansAreThePrograms compares the medians, intervals and ranges of all cells and metrics with those of package
 // stats: of few values, of even and odd numbers, and of enough for an interval.
 func TestTheViewsMediansAreThePrograms(t *testing.T) {
+	t.Parallel()
 	for _, loads := range []int{3, 8, 8*5 + 3, 8*40 + 1} {
 		t.Run(fmt.Sprint(loads, " loads"), func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
@@ -71,6 +72,7 @@ var sqlBlock = regexp.MustCompile("(?s)```sql\n(.*?)\n```\n(?:\n```\n(.*?)\n```\
 // TestTheQueriesOfTheDocumentation has the sqlite3 shell run each query of the documentation on a store with a load that failed
 // and one that broke a rule. Where a page shows what a query prints, it prints the same columns here.
 func TestTheQueriesOfTheDocumentation(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	bigStore(t, dir, 8, 56, madeUp())
 	db, err := sql.Open("sqlite", filepath.Join(dir, "wiretime.db"))

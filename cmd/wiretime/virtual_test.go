@@ -126,6 +126,7 @@ func sameCaptures(t *testing.T, first, second string) {
 // user: the values are the same, and the captures, whoever runs it. Loads that are
 // run again are, too.
 func TestStudyOnTheVirtualClock(t *testing.T) {
+	t.Parallel()
 	everyone := users(t)
 	for _, u := range everyone {
 		t.Run(u.name, func(t *testing.T) {
@@ -163,6 +164,7 @@ func TestStudyOnTheVirtualClock(t *testing.T) {
 // TestKilledRunGoesOnWithTheSameNanoseconds kills a run with SIGKILL in the middle
 // and has it go on: the captures are those of a run that nobody killed.
 func TestKilledRunGoesOnWithTheSameNanoseconds(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	file := u.write(t, "study.yaml", fmt.Sprintf(virtualStudy, "virtual"))
@@ -195,6 +197,7 @@ func TestKilledRunGoesOnWithTheSameNanoseconds(t *testing.T) {
 // TestGuestKilledWhileItReplays kills a guest of a resumed run before it has got further than the loads that the store
 // has already: the captures are those of a run that nobody killed.
 func TestGuestKilledWhileItReplays(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	file := u.write(t, "study.yaml", fmt.Sprintf(virtualStudy, "virtual"))
@@ -264,6 +267,7 @@ func guests(t *testing.T, ancestor int) []int {
 // attempted again, and everything is valid in the end. The page is so large that the
 // guest is the slower one: it still has loads to do when the first one is kept.
 func TestRunOutlivesAGuest(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -312,6 +316,7 @@ func TestRunOutlivesAGuest(t *testing.T) {
 
 // TestClockWithoutAKernel asks for the virtual clock where there is none.
 func TestClockWithoutAKernel(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	few := strings.Replace(virtualStudy, "repeats: 9", "repeats: 1", 1) + "options: {late_limit: 50ms, taken_limit: 100%%}\n"
 	open := u.write(t, "open.yaml", fmt.Sprintf(few, "auto"))
@@ -343,6 +348,7 @@ func TestClockWithoutAKernel(t *testing.T) {
 
 // TestBrowserInAGuest loads a page with Chromium on the virtual clock.
 func TestBrowserInAGuest(t *testing.T) {
+	t.Parallel()
 	needChromium(t)
 	u := self(t)
 	u.addKernel(t)

@@ -28,6 +28,7 @@ func requestAt(url string, ms float64, t capture.Timings) capture.Entry {
 
 // TestWaterfall draws a document and two images of which the second was waited for.
 func TestWaterfall(t *testing.T) {
+	t.Parallel()
 	har := &capture.HAR{Log: capture.Log{
 		Pages: []capture.Page{{ID: "page_1", Started: navigation, Timings: capture.PageTimings{OnContentLoad: 420, OnLoad: 1000}}},
 		Entries: []capture.Entry{
@@ -85,6 +86,7 @@ page_1: DCL after 420.0 ms, onLoad after 1000.0 ms
 
 // TestWaterfallOfALoad draws a load that was measured, for a pipe and on a narrow terminal.
 func TestWaterfallOfALoad(t *testing.T) {
+	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.addPage(t)
