@@ -193,7 +193,10 @@ $(SETUP): prerequisites
 	@go build -o $(SETUP) ./cmd/setup
 
 prerequisites:
-	@command -v go >/dev/null || { echo "make: Go is not installed: install Go 1.26 or newer" >&2; exit 3; }
+	@command -v go >/dev/null || { echo "make: Go is not installed: install Go 1.26 or newer, or Go 1.21 or newer, which fetches it" >&2; exit 3; }
+	@version=$$(go env GOVERSION); case $$version in go1.2[6-9]*|go1.[3-9][0-9]*) ;; *) \
+		echo "make: Wiretime needs Go 1.26, and this Go ($${version:-see above}) does not fetch it. Install Go 1.26 from https://go.dev/dl," >&2; \
+		echo "make: or let Go 1.21 or newer fetch it: go env -w GOTOOLCHAIN=auto" >&2; exit 3; esac
 	@command -v npm >/dev/null || { echo "make: npm is not installed: install Node.js 20.19 or newer, with npm" >&2; exit 3; }
 	@node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || a == 20 && b >= 19 ? 0 : 1)' || \
 		{ echo "make: this is Node.js $$(node --version): install 20.19 or newer" >&2; exit 3; }

@@ -97,6 +97,7 @@ func TestBad(t *testing.T) {
 	write("dies/x_test.go", "package dies\n\nimport \"testing\"\n\nfunc TestDies(t *testing.T) { panic(\"argh\") }\n")
 	write("broken/x_test.go", "package broken\n\nfunc x() { undefined() }\n")
 	t.Chdir(folder)
+	t.Setenv("WIRETIME_NEED_KERNEL", "1")
 	t.Setenv("WIRETIME_NEED_PEERS", "1")
 	goTest := part{name: "Go", command: []string{"go", "test", "-json", "./..."}, goTest: true}
 	for _, c := range []struct {
@@ -109,7 +110,7 @@ func TestBad(t *testing.T) {
 		{"each fails in its own way", []part{{name: "linter", command: []string{"false"}}, goTest}, 1, []string{
 			"   linter               0s  failed: exit status 1",
 			"== Failed: m/bad TestBad/a_b\n   " + "    x_test.go:9: line 11\n",
-			"   Repeat it: CGO_ENABLED=0 WIRETIME_NEED_PEERS=1 go test -count 1 -shuffle 7 -v -run '^TestBad$/^a_b$' ./bad\n",
+			"   Repeat it: CGO_ENABLED=0 WIRETIME_NEED_KERNEL=1 WIRETIME_NEED_PEERS=1 go test -count 1 -shuffle 7 -v -run '^TestBad$/^a_b$' ./bad\n",
 			"== Failed: m/dies TestDies\n", "panic: argh",
 			"== Failed: m/broken \n", "undefined: undefined",
 			"== Skipped\n   no h2o here: m/good TestLacks\n",

@@ -79,7 +79,7 @@ func (f failure) end() []string {
 // again is the command that repeats a failure alone.
 func again(f failure, seed string) string {
 	words := []string{"CGO_ENABLED=0"}
-	for _, variable := range os.Environ() {
+	for _, variable := range slices.Sorted(slices.Values(os.Environ())) {
 		if strings.HasPrefix(variable, "WIRETIME_NEED_") {
 			words = append(words, variable)
 		}
