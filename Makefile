@@ -1,6 +1,9 @@
 # make run    sets up what is missing, measures the built-in study first-look on the virtual clock, writes its
 #             report; CLOCK=real measures on this machine's own, KERNEL_SOURCE=linux-N.M.tar.xz builds from a tarball
 # make test   sets up what is missing, builds, lints, runs all tests
+# make check  vets, lints what changed and runs the tests that need no lab, kernel or browser, in under a minute
+# make fresh  types these commands in root file systems of Debian 12, 13 and testing that have never seen Wiretime, as
+#             root and as a user, and writes the table of docs/install.md; ROW=NAME does so in one of them (scripts/fresh -list)
 # make kernel builds the kernel of the virtual clock, once, and checks it
 # make chaos  runs studies and kills, stops and starves their processes at random for DURATION (1h), then checks that
 #             nothing was lost or left; KILLS=1000 kills processes of runs on the virtual clock that often instead,
@@ -18,6 +21,8 @@ export CGO_ENABLED = 0
 CACHE := $(CURDIR)/.cache
 LINT_VERSION := v2.15.0
 LINT := $(CACHE)/bin/golangci-lint-$(LINT_VERSION)
+ACTIONLINT_VERSION := v1.7.12
+ACTIONLINT := $(CACHE)/bin/actionlint-$(ACTIONLINT_VERSION)
 UI := report/ui/dist/index.html
 # The pages of wiretime ui; they are built together with the report's.
 APP := ui/dist
@@ -32,7 +37,7 @@ SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 REVISION := $(shell printf '%-13s' "$$(git describe --always --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
-.PHONY: image lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies ui-pictures compare-false-positives campaign-simulation advice $(SETUP)
+.PHONY: check fresh image lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies ui-pictures compare-false-positives campaign-simulation advice $(SETUP)
 
 run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
@@ -44,6 +49,13 @@ TESTS := $(CACHE)/bin/tests
 test: $(SETUP)
 	@go build -o $(TESTS) ./cmd/tests
 	@WIRETIME_NEED_KERNEL=1 WIRETIME_NEED_PEERS=1 $(TESTS) ./...
+
+check: $(LINT) $(UI)
+	@scripts/check $(LINT)
+
+# In root file systems of Debian 12, 13 and testing that have never seen Wiretime; ROW=NAME does so in one of them.
+fresh:
+	scripts/fresh $(ROW)
 
 test-long: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) tests
@@ -65,6 +77,8 @@ test-long: $(SETUP)
 
 	@echo "== Long tests: how often compare calls identical cells different"
 	WIRETIME_LONG=1 go test -count 1 -run 'TestFalsePositives' -timeout 60m -v ./compare
+	@echo "== Long tests: the README's commands on machines that have never seen Wiretime"
+	$(MAKE) fresh
 	@echo "== Long tests: ten minutes of chaos, 200 kills of runs on the virtual clock, and 100 of campaigns"
 	$(MAKE) chaos DURATION=10m
 	$(MAKE) chaos KILLS=200
@@ -149,13 +163,14 @@ lighthouse: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) virtual
 	scripts/lighthouse
 
-lint: $(LINT) $(UI)
+lint: $(LINT) $(ACTIONLINT) $(UI)
 	@echo "== Linting"
 	$(LINT) run
+	$(ACTIONLINT) -shellcheck= -pyflakes= .github/workflows/*.yml examples/ci/.github/workflows/*.yml
 
 page: $(UI)
 
-linter: $(LINT)
+linter: $(LINT) $(ACTIONLINT)
 
 peers:
 	spdy/testdata/peers/install $(CACHE)/spdy-peers
@@ -179,6 +194,11 @@ $(LINT):
 	@echo "== Installing golangci-lint $(LINT_VERSION) into $(CACHE)/bin (once, a few minutes)"
 	GOBIN=$(CACHE)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 	mv $(CACHE)/bin/golangci-lint $(LINT)
+
+$(ACTIONLINT):
+	@echo "== Installing actionlint $(ACTIONLINT_VERSION) into $(CACHE)/bin (once)"
+	GOBIN=$(CACHE)/bin go install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
+	mv $(CACHE)/bin/actionlint $(ACTIONLINT)
 
 setup: $(SETUP)
 	@$(SETUP) -packages-only real
