@@ -189,7 +189,12 @@ func (f *fixture) raw(name, place string) byHand {
 // take takes a batch and carries it out, but does not send it.
 func (f *fixture) take(s byHand) *carriedOut {
 	f.t.Helper()
-	m, err := s.queue.Next(jetstream.FetchContext(f.ctx))
+	var m jetstream.Msg
+	var err error
+	f.await("the queue does not answer", func() bool { // NATS shows a queue before it listens for it
+		m, err = s.queue.Next(jetstream.FetchContext(f.ctx))
+		return !errors.Is(err, nats.ErrNoResponders)
+	})
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -45,17 +45,17 @@ func repair(ctx context.Context, p Progress) error {
 	return undisturbed(ctx, p, "apt-get", "-o", lockPatience, "-qq", "-y", "--fix-broken", "install")
 }
 
-// offered divides programs into those that apt has packages of and those that it has none of, by its present lists. ok is
-// false if there are no lists, as on a machine on which nobody has ever called apt-get update.
-func (d Distribution) offered(ctx context.Context, programs []program) (offered, absent []program, ok bool, err error) {
+// offered divides programs into those that apt has packages of and those that it has none of, by its present lists. Without
+// lists, as on a machine on which nobody has ever called apt-get update, it takes apt to have all.
+func (d Distribution) offered(ctx context.Context, programs []program) (offered, absent []program, err error) {
 	lists, err := read(ctx, "apt-get", "indextargets", "--format", "$(FILENAME)", "Created-By: Packages")
 	if err != nil || lists == "" {
-		return programs, nil, false, err
+		return programs, nil, err
 	}
 	for _, p := range programs {
 		policy, err := read(ctx, "apt-cache", append([]string{"policy"}, strings.Fields(p.from[d.family])...)...)
 		if err != nil {
-			return nil, nil, false, err
+			return nil, nil, err
 		}
 		candidates := strings.Count(policy, "\n  Candidate: ") - strings.Count(policy, "\n  Candidate: (none)")
 		if candidates == len(strings.Fields(p.from[d.family])) {
@@ -64,7 +64,7 @@ func (d Distribution) offered(ctx context.Context, programs []program) (offered,
 			absent = append(absent, p)
 		}
 	}
-	return offered, absent, true, nil
+	return offered, absent, nil
 }
 
 // read returns what one of apt's programs prints in English.

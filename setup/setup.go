@@ -109,7 +109,7 @@ func (d Distribution) withoutAbsent(ctx context.Context, lacking []program) ([]p
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		return lacking, nil // and nothing is known of its packages
 	}
-	_, absent, _, err := d.offered(ctx, lacking)
+	_, absent, err := d.offered(ctx, lacking)
 	return slices.DeleteFunc(lacking, func(p program) bool {
 		return p.purpose&^optional == 0 && slices.ContainsFunc(absent, func(a program) bool { return a.name == p.name })
 	}), err
@@ -174,7 +174,7 @@ func installStep(name string, d Distribution, wanted []program) Step {
 		s.After = append(s.After, compilerStep)
 	}
 	s.Do = func(ctx context.Context, p Progress) error {
-		offered, absent, _, err := d.offered(ctx, wanted)
+		offered, absent, err := d.offered(ctx, wanted)
 		if err != nil {
 			return err
 		}
