@@ -93,7 +93,7 @@ func restart() error {
 	}
 	environment := []string{initMark + "=" + phaseTimed, "GOMAXPROCS=1", "GOGC=800",
 		fmt.Sprintf("GOMEMLIMIT=%d", memory.Totalram*uint64(memory.Unit)/2), // collect garbage rarely, but before memory runs out
-		"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp",
+		"PATH=/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/bin", "HOME=/tmp",
 		"QUIC_GO_DISABLE_GSO=1", "QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING=1", server.PeersVariable + "=" + peers}
 	return fmt.Errorf("start again: %w", syscall.Exec("/init", []string{"wiretime"}, environment))
 }
