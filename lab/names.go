@@ -38,8 +38,11 @@ func useLabResolver() error {
 		if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
 			return fmt.Errorf("write the lab's %s: %w", filepath.Base(target), err)
 		}
-		if _, err := os.Stat(target); errors.Is(err, os.ErrNotExist) && target == "/etc/nsswitch.conf" {
-			continue // the C library's own default does
+		if _, err := os.Stat(target); errors.Is(err, os.ErrNotExist) {
+			if target == "/etc/resolv.conf" {
+				return fmt.Errorf("mount the lab's resolver configuration: this machine has no %s: make it, even if it is empty", target)
+			}
+			continue // minimal systems lack the others, and what the C library does without them is right for a lab
 		}
 		if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount the lab's resolver configuration on %s: %w", target, err)
