@@ -67,7 +67,7 @@ var programs = []program{
 	{name: "ld", purpose: Compiling, from: everywhere("binutils")},
 	{name: "libc.a", found: hasStaticLibrary, purpose: Compiling, from: named("libc6-dev", "glibc-static", "glibc", "musl-dev linux-headers")},
 	{name: "curl", purpose: Testing, from: everywhere("curl")},
-	{name: "python3", purpose: Testing, from: named("python3-minimal", "python3", "python", "python3")},
+	{name: "python3", found: hasPython, purpose: Testing, from: named("python3", "python3", "python", "python3")},
 	{name: "setpriv", purpose: Testing, from: named("util-linux", "util-linux", "util-linux", "setpriv")},
 	{name: "unshare", purpose: Testing, from: named("util-linux", "util-linux", "util-linux", "util-linux-misc")},
 	{name: "ps", purpose: Testing, from: named("procps", "procps-ng", "procps-ng", "procps-ng")},
@@ -106,6 +106,9 @@ func hasFirefox() bool {
 	binary, _ := browser.Find("", browser.FirefoxFiles)
 	return binary != ""
 }
+
+// hasPython reports whether there is a Python with its whole library, which Debian's python3-minimal lacks.
+func hasPython() bool { return exec.Command("python3", "-c", "import http.server").Run() == nil }
 
 // hasStaticLibrary reports whether gcc finds a C library for static linking.
 func hasStaticLibrary() bool {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"math"
@@ -179,6 +180,8 @@ func fields(lines []string) []string {
 func (u user) interruptAfterHTTP3(t *testing.T) {
 	t.Helper()
 	c := u.command(t.Context(), "run", "first-look", "--resume", "--store", "kept")
+	var out bytes.Buffer
+	c.Stdout = &out
 	progress, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -201,6 +204,6 @@ func (u user) interruptAfterHTTP3(t *testing.T) {
 	}
 	_ = c.Wait()
 	if code := c.ProcessState.ExitCode(); left > 0 || code != exitInterrupted && code != 0 {
-		t.Fatalf("exit code %d with %d loads over h3 not done:\n%s", code, left, said.String())
+		t.Fatalf("exit code %d with %d loads over h3 not done:\n%s%s", code, left, said.String(), &out)
 	}
 }

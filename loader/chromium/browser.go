@@ -87,8 +87,9 @@ type Browser struct {
 	visits   map[cdp.BrowserContextID]*Visit
 }
 
-// launchLimit is how long a browser may take to start.
-const launchLimit = 60 * time.Second
+// launchLimit is how long a browser may take to start. It ends a browser that hangs: on a machine that does a dozen other
+// things, a sound one has taken more than a minute.
+const launchLimit = 5 * time.Minute
 
 // flags are the browser's switches in addition to those that follow from
 // Options. None of them changes how a page is fetched or rendered: they keep

@@ -77,8 +77,9 @@ type Browser struct {
 	current *Visit // receives the events
 }
 
-// launchLimit is how long a browser may take to start.
-const launchLimit = 60 * time.Second
+// launchLimit is how long a browser may take to start. It ends a browser that hangs: on a machine that does a dozen other
+// things, a sound one has taken more than a minute.
+const launchLimit = 5 * time.Minute
 
 // Launch starts a browser. It serves loads until Close or a crash; see Alive.
 func Launch(ctx context.Context, o Options) (*Browser, error) {

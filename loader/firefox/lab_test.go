@@ -89,9 +89,9 @@ func (b *bench) restart(t *testing.T) {
 	o := b.browser.options
 	must(t, b.browser.Close())
 	must(t, os.Mkdir(o.Folder, 0o700))
-	var err error
-	b.browser, err = Launch(t.Context(), o)
+	restarted, err := Launch(t.Context(), o)
 	must(t, err)
+	b.browser = restarted
 }
 
 func needFirefox(t *testing.T) string {
