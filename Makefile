@@ -61,7 +61,7 @@ test-long: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) tests
 	@echo "== Long tests: fuzzing every parser of foreign bytes for a while"
 	scripts/fuzz 60s
-	@echo "== Long tests: a thousand boots of one batch, all bytes compared"
+	@echo "== Long tests: a thousand boots of each of two batches, all bytes compared, and of one what its loads ask of the kernel"
 	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestThousandBoots' -timeout 60m -v ./guest
 	@echo "== Long tests: all the pages that abuse a browser"
 	WIRETIME_LONG=1 WIRETIME_NEED_PEERS=1 go test -run 'TestPagesThatAbuseTheBrowser' -timeout 60m -v ./loader/chromium ./loader/firefox

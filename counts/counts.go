@@ -1,5 +1,9 @@
 // Package counts reads what the programs of a guest asked of its kernel. These counts decide what a load costs on the
 // virtual clock, and nothing else that runs on the host changes them.
+//
+// A guest only copies the kernel's text (Read), and the host makes sense of it (Between). The text has the host's
+// processor time, so whatever a guest made of it, such as a number with as many digits as it needs, could take other
+// memory on another host and thereby show in the loads that follow.
 package counts
 
 import (
@@ -42,13 +46,27 @@ func (p Program) AllCalls() (n int64) {
 	return n
 }
 
-// Read returns the counts since the boot of the guest in which this program runs.
-func Read() (Counts, error) {
+// Read returns the kernel's text with the counts since the boot of the guest in which this program runs. How long it is
+// does not depend on the host.
+func Read() ([]byte, error) {
 	text, err := os.ReadFile(kernelFile)
 	if err != nil {
-		return Counts{}, fmt.Errorf("read the kernel's counts: %w", err)
+		return nil, fmt.Errorf("read the kernel's counts: %w", err)
 	}
-	return parse(string(text))
+	return text, nil
+}
+
+// Between returns what happened between two readings (Read) in one guest. Programs that did nothing are left out.
+func Between(before, after []byte) (Counts, error) {
+	first, err := parse(string(before))
+	if err != nil {
+		return Counts{}, err
+	}
+	second, err := parse(string(after))
+	if err != nil {
+		return Counts{}, err
+	}
+	return second.since(first), nil
 }
 
 // parse reads the kernel's file. The lines of a program's calls follow its own line.
@@ -66,7 +84,7 @@ func parse(text string) (Counts, error) {
 			name = parts[7]
 			c.Programs[name] = c.Programs[name].plus(p, 1)
 		case name != "" && scan(line, "call %s %d\n", &call, &calls):
-			c.Programs[name] = c.Programs[name].plus(Program{Calls: map[string]int64{call: calls}}, 1)
+			c.Programs[name].Calls[call] += calls
 		default:
 			return Counts{}, fmt.Errorf("read the kernel's counts: invalid line %q", line)
 		}
@@ -79,28 +97,26 @@ func scan(line, format string, into ...any) bool {
 	return err == nil && n == len(into)
 }
 
-// plus returns the sum of p and so many times q, without calls that add up to none.
+// plus adds so many times q to p, whose map of calls it changes. Calls that add up to none are left out.
 func (p Program) plus(q Program, times int64) Program {
-	sum := Program{
-		Processor: p.Processor + times*q.Processor, Rounds: p.Rounds + times*q.Rounds, Mappings: p.Mappings + times*q.Mappings,
-		Faults: p.Faults + times*q.Faults, Foreseen: p.Foreseen + times*q.Foreseen, Calls: map[string]int64{},
+	p.Processor += times * q.Processor
+	p.Rounds += times * q.Rounds
+	p.Mappings += times * q.Mappings
+	p.Faults += times * q.Faults
+	p.Foreseen += times * q.Foreseen
+	if p.Calls == nil {
+		p.Calls = map[string]int64{}
 	}
-	for _, part := range []struct {
-		calls map[string]int64
-		times int64
-	}{{p.Calls, 1}, {q.Calls, times}} {
-		for call, n := range part.calls {
-			if sum.Calls[call] += part.times * n; sum.Calls[call] == 0 {
-				delete(sum.Calls, call)
-			}
+	for call, n := range q.Calls {
+		if p.Calls[call] += times * n; p.Calls[call] == 0 {
+			delete(p.Calls, call)
 		}
 	}
-	return sum
+	return p
 }
 
-// Since returns what happened between two readings, the earlier of which is before. Programs that did nothing are left
-// out.
-func (c Counts) Since(before Counts) Counts {
+// since returns what happened after an earlier reading, and changes c for it.
+func (c Counts) since(before Counts) Counts {
 	d := Counts{Idle: c.Idle - before.Idle, Events: c.Events - before.Events, Processor: c.Processor - before.Processor, Programs: map[string]Program{}}
 	for name, p := range c.Programs {
 		if p = p.plus(before.Programs[name], -1); p.Rounds != 0 {

@@ -352,6 +352,9 @@ func take(dir string, sent workload.Workload) (workload.Outcome, error) {
 	if err := checkLeft(dir); err != nil {
 		return nil, fmt.Errorf("take what a guest left: %w", err)
 	}
+	if err := takeCounts(dir); err != nil {
+		return nil, fmt.Errorf("take the counts that a guest left: %w", err)
+	}
 	return readOutcome(dir, sent)
 }
 

@@ -235,10 +235,10 @@ func (w *worker) run(ctx context.Context, l sentLoad, dir string) (r workload.Ou
 		return nil, err
 	}
 	after, err := counts.Read()
-	if err == nil {
-		err = writeJSON(filepath.Join(dir, counts.File), after.Since(before))
+	if err != nil {
+		return nil, err
 	}
-	return r, err
+	return r, leaveCounts(dir, before, after)
 }
 
 func (w *worker) close() error {

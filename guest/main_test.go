@@ -37,12 +37,13 @@ const (
 	pingsProgram     = "pings"     // pings_test.go
 	comebacksProgram = "comebacks" // visits_test.go
 	transfersProgram = "transfers" // transfer_test.go
+	spinsProgram     = "spins"     // counts_test.go
 	// browserSwitch is among the arguments when this program is started as a browser.
 	browserSwitch = "--remote-debugging-pipe"
 )
 
 // programs are the roles of a guest besides batches.
-var programs = map[string]func() error{pingsProgram: servePings, comebacksProgram: serveComebacks, transfersProgram: serveTransfers}
+var programs = map[string]func() error{pingsProgram: servePings, comebacksProgram: serveComebacks, transfersProgram: serveTransfers, spinsProgram: serveSpins}
 
 func TestMain(m *testing.M) {
 	if program := os.Getenv(programMark); os.Getpid() == 1 && program != "" {

@@ -85,8 +85,8 @@ func TestALoadFollowsFromItsBatch(t *testing.T) {
 }
 
 // TestThousandBoots boots a small batch again and again, on two processors in parallel if
-// possible, and compares everything with the first boot. WIRETIME_BOOTS is the number of
-// boots. Differing files are kept in a folder.
+// possible, and compares everything with the first boot; then one whose loads are counted. WIRETIME_BOOTS is
+// the number of boots of each. Differing files are kept in a folder.
 func TestThousandBoots(t *testing.T) {
 	if os.Getenv("WIRETIME_LONG") != "1" {
 		t.Skip("it takes minutes: 'make test-long' runs it")
@@ -98,7 +98,17 @@ func TestThousandBoots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h, first := host(t), run(t, host(t), machine(1), everyProtocol(1))
+	for _, test := range []struct {
+		name  string
+		batch Batch
+	}{{"every protocol", everyProtocol(1)}, {"counted", countedBatch()}} {
+		t.Run(test.name, func(t *testing.T) { bootAgain(t, test.batch, boots) })
+	}
+}
+
+// bootAgain boots a batch so many times and compares everything with the first boot.
+func bootAgain(t *testing.T, b Batch, boots int) {
+	h, first := host(t), run(t, host(t), machine(1), b)
 	next := make(chan int)
 	var side sync.WaitGroup
 	for cpu := range min(2, runtime.NumCPU()) {
@@ -106,12 +116,12 @@ func TestThousandBoots(t *testing.T) {
 			m := machine(1)
 			m.CPU = cpu
 			for i := range next {
-				again, err := carryOut(t.Context(), h, m, everyProtocol(1))
+				again, err := carryOut(t.Context(), h, m, b)
 				if err != nil {
 					t.Errorf("boot %d: %v", i, err)
 					continue
 				}
-				for _, l := range everyProtocol(1).Loads {
+				for _, l := range b.Loads {
 					if where := difference(t, first[l.ID], again[l.ID]); where != "" {
 						t.Errorf("boot %d on processor %d: load %s differs: %s; kept: %s", i, cpu, l.ID, where,
 							keepBoth(t, fmt.Sprintf("boot-%d-%s", i, l.ID), first[l.ID], again[l.ID]))
@@ -145,6 +155,9 @@ func difference(t *testing.T, a, b done) string {
 		if x, y := string(a.files[file]), string(b.files[file]); x != y {
 			where = append(where, file+": "+around(x, y))
 		}
+	}
+	if x, y := a.counts(t), b.counts(t); x != y {
+		where = append(where, "the counts: "+around(x, y))
 	}
 	if len(a.files) != len(b.files) {
 		where = append(where, fmt.Sprintf("%d files and %d", len(a.files), len(b.files)))
