@@ -28,8 +28,8 @@ SETUP := $(CACHE)/bin/setup
 KERNEL_SOURCE :=
 SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 # Guests run the program, and how long it is shows in their figures: so it holds no folder's name, and every
-# revision is as long as any other.
-REVISION := $(shell printf '%-13s' "$$(git describe --always --dirty=+ --abbrev=12 2>/dev/null)")
+# revision is as long as any other, tags or not.
+REVISION := $(shell printf '%-13s' "$$(git describe --always --exclude='*' --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
 .PHONY: image lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies ui-pictures compare-false-positives campaign-simulation advice $(SETUP)
@@ -143,7 +143,7 @@ ui-pictures: build
 image:
 	@command -v podman docker >/dev/null || { echo "make: neither podman nor docker is installed" >&2; exit 3; }
 	git archive HEAD | "$$(command -v podman || command -v docker)" build -f deploy/Containerfile -t wiretime \
-		--build-arg REVISION="$$(git describe --always --abbrev=12)" -
+		--build-arg REVISION="$$(git rev-parse --short=12 HEAD)" -
 
 STUDY :=
 studies: $(SETUP)

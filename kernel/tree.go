@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"time"
 
 	"wiretime/process"
 )
@@ -76,7 +75,7 @@ func makeKernel(ctx context.Context, o BuildOptions, root, work, compiler string
 	if err != nil {
 		return Kernel{}, fmt.Errorf("read the finished kernel: %w", err)
 	}
-	r.Size, r.BuiltAt = info.Size(), time.Now().UTC().Truncate(time.Second)
+	r.Size = info.Size()
 	return publish(root, work, built, r)
 }
 
