@@ -10,6 +10,7 @@
 # make studies measures the studies that README.md and docs show, and writes their tables and pictures;
 #             STUDY=NAME does so for one of them, STUDY=-list lists them. It can be interrupted, and goes on
 # make ui-pictures takes the pictures of docs/ui.md
+# make dist   makes a release in dist/: archive, Debian package, container image, kernel source, bill of materials, checksums
 # make image  builds the container image of a worker from what is committed, with podman or docker
 # make campaign-simulation simulates campaigns of up to 1,000 workers and 1,000,000 loads, and writes docs/campaign-simulation.md
 
@@ -32,7 +33,7 @@ SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 REVISION := $(shell printf '%-13s' "$$(git describe --always --exclude='*' --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
-.PHONY: image lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies ui-pictures compare-false-positives campaign-simulation advice $(SETUP)
+.PHONY: dist image lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies ui-pictures compare-false-positives campaign-simulation advice $(SETUP)
 
 run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
@@ -138,6 +139,10 @@ advice: $(SETUP)
 # The pictures of docs/ui.md.
 ui-pictures: build
 	go run ./cmd/uipictures
+
+# docs/install.md says what is in it.
+dist: build
+	scripts/dist
 
 # docs/deploy.md says how to use it.
 image:

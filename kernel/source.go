@@ -48,6 +48,11 @@ func tarball(path, wanted string) (source, error) {
 	if s.sha256, err = fileSHA256(path); err != nil {
 		return s, fmt.Errorf("%w: --source %s: %w", ErrNoSource, path, err)
 	}
+	for _, k := range known {
+		if k.sha256 == s.sha256 {
+			s.name = k.String()
+		}
+	}
 	if wanted != "" && !strings.EqualFold(wanted, s.sha256) {
 		return s, fmt.Errorf("%w: %s has the SHA-256 %s, want %s: download it again, or correct --sha256", ErrChecksum, path, s.sha256, wanted)
 	}
