@@ -94,15 +94,15 @@ func identity(sourceSHA256, compiler string) string {
 
 // Record is the description that is kept next to a kernel, as kernel.json.
 type Record struct {
-	Version      string    `json:"version"`       // of Linux
-	Source       string    `json:"source"`        // Debian package and version, or the name of the tarball
-	SourceSHA256 string    `json:"source_sha256"` // of the tarball
-	Recipe       string    `json:"recipe"`        // hash of patches, configuration and way of building
-	Patches      []string  `json:"patches"`       // by name, in order
-	Compiler     string    `json:"compiler"`      // as it names itself
-	SHA256       string    `json:"sha256"`        // of the executable
-	Size         int64     `json:"size"`          // of the executable, in bytes
-	Unmet        []string  `json:"unmet,omitempty"` // lines of our configuration that this source does not support
+	Version      string   `json:"version"`         // of Linux
+	Source       string   `json:"source"`          // Debian package and version, or the name of the tarball
+	SourceSHA256 string   `json:"source_sha256"`   // of the tarball
+	Recipe       string   `json:"recipe"`          // hash of patches, configuration and way of building
+	Patches      []string `json:"patches"`         // by name, in order
+	Compiler     string   `json:"compiler"`        // as it names itself
+	SHA256       string   `json:"sha256"`          // of the executable
+	Size         int64    `json:"size"`            // of the executable, in bytes
+	Unmet        []string `json:"unmet,omitempty"` // lines of our configuration that this source does not support
 }
 
 const (

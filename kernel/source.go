@@ -191,12 +191,20 @@ func (a *apt) offers(ctx context.Context) (offered []debianSource, tooOld string
 	return offered, tooOld, nil
 }
 
-// choose returns the first known source that is offered, or else the newest.
+// choose returns the first known source that is offered, or else the newest of the first known release, to which our
+// patches most likely apply, or else the newest. Of each release the newest version is offered first.
 func choose(offered []debianSource) (debianSource, bool) {
 	for _, k := range known {
 		for _, o := range offered {
 			if o.release == k.release && o.version == k.version {
 				return k, true
+			}
+		}
+	}
+	for _, k := range known {
+		for _, o := range offered {
+			if o.release == k.release {
+				return o, true
 			}
 		}
 	}

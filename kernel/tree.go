@@ -150,7 +150,8 @@ func (t *tree) patch(ctx context.Context, name string) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %s to Linux %s: %s", ErrPatch, filepath.Base(name), t.version, misfit(said.String()))
+		return fmt.Errorf("%w: %s to Linux %s: %s; patches are known to apply to %s, which a release's file kernel-source.tar has: pass it with --source",
+			ErrPatch, filepath.Base(name), t.version, misfit(said.String()), known[0])
 	}
 	return nil
 }
