@@ -32,6 +32,9 @@ func release(t *testing.T) (program, kernels string) {
 	}
 	prefix := home(t, os.Geteuid())
 	program, kernels = filepath.Join(prefix, "bin", "wiretime"), filepath.Join(prefix, "lib", "wiretime", "kernel")
+	if err := os.Chmod(prefix, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, dir := range []string{filepath.Dir(program), filepath.Dir(kernels)} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
