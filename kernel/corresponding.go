@@ -24,7 +24,11 @@ var howTo []byte
 //
 // The error wraps ErrNoSource or ErrChecksum if that is the cause.
 func SaveSource(ctx context.Context, dir string, progress func(Step)) (tarball string, err error) {
-	if err := os.MkdirAll(filepath.Join(dir, "patches"), 0o755); err != nil {
+	dir, err = filepath.Abs(dir) // apt runs in a folder of its own
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(dir, "patches"), 0o755)
+	}
+	if err != nil {
 		return "", fmt.Errorf("save the kernel's source: %w", err)
 	}
 	work, err := scratch.Make(dir, ".unfinished-")
