@@ -13,6 +13,7 @@
 # make studies measures the studies that README.md and docs show, and writes their tables and pictures;
 #             STUDY=NAME does so for one of them, STUDY=-list lists them. It can be interrupted, and goes on
 # make ui-pictures takes the pictures of docs/ui.md
+# make dist   makes a release in dist/: archive, Debian package, container image, kernel source, bill of materials, checksums
 # make image  builds the container image of a worker from what is committed, with podman or docker
 # make campaign-simulation simulates campaigns of up to 1,000 workers and 1,000,000 loads, and writes docs/campaign-simulation.md
 
@@ -33,11 +34,11 @@ SETUP := $(CACHE)/bin/setup
 KERNEL_SOURCE :=
 SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 # Guests run the program, and how long it is shows in their figures: so it holds no folder's name, and every
-# revision is as long as any other.
-REVISION := $(shell printf '%-13s' "$$(git describe --always --dirty=+ --abbrev=12 2>/dev/null)")
+# revision is as long as any other, tags or not.
+REVISION := $(shell printf '%-13s' "$$(git describe --always --exclude='*' --dirty=+ --abbrev=12 2>/dev/null)")
 BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
-.PHONY: check fresh image lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies ui-pictures compare-false-positives campaign-simulation advice $(SETUP)
+.PHONY: check dist fresh image lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies ui-pictures compare-false-positives campaign-simulation advice $(SETUP)
 
 run: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) $(CLOCK)
@@ -147,11 +148,15 @@ advice: $(SETUP)
 ui-pictures: build
 	go run ./cmd/uipictures
 
+# docs/install.md says what is in it.
+dist: build
+	scripts/dist
+
 # docs/deploy.md says how to use it.
 image:
 	@command -v podman docker >/dev/null || { echo "make: neither podman nor docker is installed" >&2; exit 3; }
 	git archive HEAD | "$$(command -v podman || command -v docker)" build -f deploy/Containerfile -t wiretime \
-		--build-arg REVISION="$$(git describe --always --abbrev=12)" -
+		--build-arg REVISION="$$(git rev-parse --short=12 HEAD)" -
 
 STUDY :=
 studies: $(SETUP)

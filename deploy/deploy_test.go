@@ -25,6 +25,7 @@ import (
 // These are where things are in an image and for a unit.
 const (
 	binary     = "/usr/local/bin/wiretime"
+	kernels    = "/usr/local/lib/wiretime/kernel" // beside the binary
 	invitation = "/etc/wiretime/invitation"
 	folder     = "/var/lib/wiretime"
 )
@@ -37,7 +38,7 @@ func TestImage(t *testing.T) {
 		t.Errorf("the user is %s, with %s", i.user, i.one(t, "ENV"))
 	}
 	copies := i.last["COPY"]
-	for _, want := range []string{"--from=build /src/bin/wiretime " + binary, "/kernel /home/wiretime/.cache/wiretime/kernel"} {
+	for _, want := range []string{"--from=build /src/bin/wiretime " + binary, "--from=build /kernel " + kernels} {
 		if !slices.ContainsFunc(copies, func(c string) bool { return strings.HasSuffix(c, want) }) {
 			t.Errorf("nothing is copied by %q: %q", want, copies)
 		}

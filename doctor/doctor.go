@@ -29,7 +29,7 @@ type Config struct {
 func Examine(ctx context.Context, c Config) []lab.Finding {
 	return append(lab.Doctor(), findChromium(c.Chromium), findFirefox(c.Firefox), findKernel(), examineContainment(), examinePunctuality(ctx, c.Duration),
 		lab.Program("pasta", "commands behind 'wiretime link' cannot reach the outside world", "install Debian's package passt"),
-		lab.Program("npm", "the site world-flags cannot be fetched", "install Node.js"),
+		lab.Program("npm", "the site world-flags cannot be fetched, unless a release has it beside the program", "install Node.js"),
 		lab.Program("tshark", "captures are kept, but cannot be viewed here", "install Debian's package tshark"))
 }
 
@@ -69,7 +69,7 @@ func findKernel() lab.Finding {
 	f := lab.Finding{Name: "virtual clock"}
 	k, err := kernel.Find()
 	if err != nil {
-		f.Detail, f.Remedy = err.Error(), "run 'wiretime kernel build', which takes some minutes once; without the kernel everything is measured on the real clock"
+		f.Detail, f.Remedy = err.Error(), "run 'wiretime kernel build', which takes some minutes once, or install a release, which has the kernel beside the program; without the kernel everything is measured on the real clock"
 		return f
 	}
 	f.OK, f.Detail = true, fmt.Sprintf("Linux %s, %s", k.Version, k.Path)

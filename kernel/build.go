@@ -107,8 +107,7 @@ func build(ctx context.Context, o BuildOptions, root, compiler string, from sour
 	}
 
 	if from.path == "" {
-		o.step("asking the Debian mirror for kernel sources")
-		archive, offer, err := findDebianSource(ctx, work)
+		archive, offer, err := o.findSource(ctx, work)
 		if errors.Is(err, ErrNoSource) {
 			if k, missing := Find(); missing == nil { // from another source or compiler
 				o.note("%v; keeping the existing kernel", err)
@@ -119,7 +118,6 @@ func build(ctx context.Context, o BuildOptions, root, compiler string, from sour
 			return k, err
 		}
 		if offer != known[0] {
-			o.note("%s is no longer on the mirror: using %s", known[0], offer)
 			if k, ok := reuseFetched(root, offer.String(), compiler); ok {
 				return k, nil
 			}
@@ -130,6 +128,16 @@ func build(ctx context.Context, o BuildOptions, root, compiler string, from sour
 		}
 	}
 	return makeKernel(ctx, o, root, work, compiler, from)
+}
+
+// findSource asks the Debian mirror which source to build from, and notes if it is another than the preferred one.
+func (o BuildOptions) findSource(ctx context.Context, work string) (*apt, debianSource, error) {
+	o.step("asking the Debian mirror for kernel sources")
+	archive, offer, err := findDebianSource(ctx, work)
+	if err == nil && offer != known[0] {
+		o.note("%s is no longer on the mirror: using %s", known[0], offer)
+	}
+	return archive, offer, err
 }
 
 // reuse returns the complete kernel with that identity, if there is one, and makes it the

@@ -281,7 +281,9 @@ func TestChoose(t *testing.T) {
 	}{
 		{"the preferred one", []debianSource{second, {release: "7.10", version: "1"}, pinned}, pinned},
 		{"a known one", []debianSource{second, {release: "7.10", version: "1"}}, second},
-		{"the newest", []debianSource{{release: "7.9", version: "1"}, {release: "7.10", version: "2"}, {release: "7.2", version: "3"}}, debianSource{release: "7.10", version: "2"}},
+		{"a newer one of a known release", []debianSource{{release: "7.10", version: "1"}, {release: "7.2", version: "7.2.13-1"}, {release: "7.3", version: "7.3.6-1"}, {release: "7.3", version: "7.3.5-1"}},
+			debianSource{release: "7.3", version: "7.3.6-1"}},
+		{"the newest", []debianSource{{release: "7.9", version: "1"}, {release: "7.10", version: "2"}, {release: "7.4", version: "3"}}, debianSource{release: "7.10", version: "2"}},
 		{"none", nil, debianSource{}},
 	} {
 		if got, ok := choose(test.offered); got.release != test.want.release || got.version != test.want.version || ok != (test.want.release != "") {

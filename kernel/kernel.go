@@ -4,8 +4,8 @@
 // waits.
 //
 // Build makes the kernel once from a Linux source, our patches and our
-// configuration, and keeps it in the user's cache folder; Find finds it again;
-// Boot starts a guest.
+// configuration, and keeps it in the user's cache folder; a release has one beside
+// the program; Find finds it again; Boot starts a guest.
 package kernel
 
 import (
@@ -20,11 +20,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"wiretime/beside"
 )
 
 var (
-	// ErrNotBuilt says that no kernel for this program has been built yet.
-	ErrNotBuilt = errors.New("the virtual-time kernel is not built: run 'wiretime kernel build'")
+	// ErrNotBuilt says that there is no kernel for this program, neither beside it nor built.
+	ErrNotBuilt = errors.New("the virtual-time kernel is neither beside the program nor built: run 'wiretime kernel build'")
 	// ErrUnsupported says that this machine cannot run the kernel at all.
 	ErrUnsupported = errors.New("the virtual clock needs Linux on x86-64")
 	// ErrNoCompiler says that build tools are missing.
@@ -46,7 +48,7 @@ var (
 		"in a container, allow ptrace (docker run --cap-add SYS_PTRACE) or seccomp filters (--security-opt seccomp=unconfined)")
 )
 
-// Kernel is a kernel in the user's cache folder.
+// Kernel is a kernel beside the program or in the user's cache folder.
 type Kernel struct {
 	Path    string // of the executable
 	Version string // of Linux, such as 7.3.4
@@ -92,16 +94,15 @@ func identity(sourceSHA256, compiler string) string {
 
 // Record is the description that is kept next to a kernel, as kernel.json.
 type Record struct {
-	Version      string    `json:"version"`       // of Linux
-	Source       string    `json:"source"`        // Debian package and version, or the name of the tarball
-	SourceSHA256 string    `json:"source_sha256"` // of the tarball
-	Recipe       string    `json:"recipe"`        // hash of patches, configuration and way of building
-	Patches      []string  `json:"patches"`       // by name, in order
-	Compiler     string    `json:"compiler"`      // as it names itself
-	SHA256       string    `json:"sha256"`        // of the executable
-	Size         int64     `json:"size"`          // of the executable, in bytes
-	BuiltAt      time.Time `json:"built_at"`
-	Unmet        []string  `json:"unmet,omitempty"` // lines of our configuration that this source does not support
+	Version      string   `json:"version"`         // of Linux
+	Source       string   `json:"source"`          // Debian package and version, or the name of the tarball
+	SourceSHA256 string   `json:"source_sha256"`   // of the tarball
+	Recipe       string   `json:"recipe"`          // hash of patches, configuration and way of building
+	Patches      []string `json:"patches"`         // by name, in order
+	Compiler     string   `json:"compiler"`        // as it names itself
+	SHA256       string   `json:"sha256"`          // of the executable
+	Size         int64    `json:"size"`            // of the executable, in bytes
+	Unmet        []string `json:"unmet,omitempty"` // lines of our configuration that this source does not support
 }
 
 const (
@@ -118,17 +119,66 @@ func folder() (string, error) {
 	return filepath.Join(cache, "wiretime", "kernel"), nil
 }
 
-// Find returns the kernel that was last built or reused, among those that match this
-// program's patches and configuration. The error wraps ErrNotBuilt if there is none, and
-// ErrUnsupported if this machine cannot run it.
+// Find returns the kernel that a release has beside this program (see Beside) or else, of those in the user's
+// cache that match this program's patches and configuration, the one that was last built or reused. The error
+// wraps ErrNotBuilt if there is none, and ErrUnsupported if this machine cannot run it.
 func Find() (Kernel, error) {
 	if err := supported(runtime.GOOS, runtime.GOARCH); err != nil {
 		return Kernel{}, err
+	}
+	k, refused := Beside()
+	if refused == nil {
+		return k, nil
 	}
 	root, err := folder()
 	if err != nil {
 		return Kernel{}, err
 	}
+	k, err = newest(root)
+	if errors.Is(err, ErrNotBuilt) && !errors.Is(refused, ErrNotBuilt) {
+		return Kernel{}, fmt.Errorf("%w. The one beside the program will not do: %v: install the whole release again", err, refused)
+	}
+	return k, err
+}
+
+// Beside returns the kernel that a release has beside this program, in ../lib/wiretime/kernel. It must be made with
+// this program's patches and configuration, and have the checksum of its description. The error wraps ErrNotBuilt if
+// there is none at all.
+func Beside() (Kernel, error) {
+	root, err := beside.Path("kernel")
+	if err != nil {
+		return Kernel{}, err
+	}
+	return inRelease(root)
+}
+
+// inRelease does what Beside does. Where a release was unpacked over another one, it finds its own kernel.
+func inRelease(root string) (Kernel, error) {
+	records, err := filepath.Glob(filepath.Join(root, "*", recordFile))
+	if err != nil {
+		return Kernel{}, fmt.Errorf("look for a kernel in %s: %w", root, err)
+	}
+	refused := ErrNotBuilt
+	for _, name := range records {
+		dir := filepath.Dir(name)
+		_, r, err := load(dir)
+		if err == nil && r.Recipe != recipeHash() {
+			err = fmt.Errorf("%s is of another release: its patches or configuration are not this program's", dir)
+		}
+		var k Kernel
+		if err == nil {
+			k, err = Open(dir)
+		}
+		if err == nil {
+			return k, nil
+		}
+		refused = err
+	}
+	return Kernel{}, refused
+}
+
+// newest returns the kernel in a cache folder that was last built or reused, among those that match this program.
+func newest(root string) (Kernel, error) {
 	records, err := filepath.Glob(filepath.Join(root, "*", recordFile))
 	if err != nil {
 		return Kernel{}, fmt.Errorf("look for kernels in %s: %w", root, err)

@@ -48,6 +48,11 @@ func tarball(path, wanted string) (source, error) {
 	if s.sha256, err = fileSHA256(path); err != nil {
 		return s, fmt.Errorf("%w: --source %s: %w", ErrNoSource, path, err)
 	}
+	for _, k := range known {
+		if k.sha256 == s.sha256 {
+			s.name = k.String()
+		}
+	}
 	if wanted != "" && !strings.EqualFold(wanted, s.sha256) {
 		return s, fmt.Errorf("%w: %s has the SHA-256 %s, want %s: download it again, or correct --sha256", ErrChecksum, path, s.sha256, wanted)
 	}
@@ -186,12 +191,20 @@ func (a *apt) offers(ctx context.Context) (offered []debianSource, tooOld string
 	return offered, tooOld, nil
 }
 
-// choose returns the first known source that is offered, or else the newest.
+// choose returns the first known source that is offered, or else the newest of the first known release, to which our
+// patches most likely apply, or else the newest. Of each release the newest version is offered first.
 func choose(offered []debianSource) (debianSource, bool) {
 	for _, k := range known {
 		for _, o := range offered {
 			if o.release == k.release && o.version == k.version {
 				return k, true
+			}
+		}
+	}
+	for _, k := range known {
+		for _, o := range offered {
+			if o.release == k.release {
+				return o, true
 			}
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"time"
 
 	"wiretime/process"
 )
@@ -76,7 +75,7 @@ func makeKernel(ctx context.Context, o BuildOptions, root, work, compiler string
 	if err != nil {
 		return Kernel{}, fmt.Errorf("read the finished kernel: %w", err)
 	}
-	r.Size, r.BuiltAt = info.Size(), time.Now().UTC().Truncate(time.Second)
+	r.Size = info.Size()
 	return publish(root, work, built, r)
 }
 
@@ -151,7 +150,8 @@ func (t *tree) patch(ctx context.Context, name string) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %s to Linux %s: %s", ErrPatch, filepath.Base(name), t.version, misfit(said.String()))
+		return fmt.Errorf("%w: %s to Linux %s: %s; patches are known to apply to %s, which a release's file kernel-source.tar has: pass it with --source",
+			ErrPatch, filepath.Base(name), t.version, misfit(said.String()), known[0])
 	}
 	return nil
 }

@@ -113,26 +113,33 @@ func StudyFile(environment json.RawMessage) string {
 	return name
 }
 
+// release is the number of this version (semver.org), which packages and documentation take from here. Between
+// releases it is the next one's, followed by -dev.
+const release = "0.1.0"
+
 // revision is the commit that the program was built from, padded with spaces, with a plus if the
 // tree had uncommitted changes. The Makefile has the linker set it.
 var revision string
 
-// Version returns the version of this program: the commit it was built from, as the Makefile or
-// the Go command wrote it into the binary.
+// Version returns the version of this program: its release and, as SemVer's build metadata, the commit it was
+// built from, as the Makefile or the Go command wrote it into the binary. Both are one word, such as
+// 0.1.0+f048b4137bf1, with .dirty behind it if the tree had uncommitted changes.
 func Version() string {
-	if r := strings.TrimSpace(revision); r != "" {
-		return r
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
+	commit := strings.TrimSpace(revision)
+	if info, ok := debug.ReadBuildInfo(); ok && commit == "" {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				commit = s.Value[:min(12, len(s.Value))]
+			}
 		}
 	}
-	return info.Main.Version
+	if commit == "" {
+		return release
+	}
+	if clean, dirty := strings.CutSuffix(commit, "+"); dirty {
+		commit = clean + ".dirty"
+	}
+	return release + "+" + commit
 }
 
 func moduleVersion(path string) string {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"wiretime/atomicfile"
+	"wiretime/beside"
 	"wiretime/process"
 	"wiretime/scratch"
 )
@@ -36,25 +37,32 @@ func (p npmPackage) String() string { return "npm package " + p.name + "@" + p.v
 // file returns the name that the npm client gives the packed package.
 func (p npmPackage) file() string { return p.name + "-" + p.version + ".tgz" }
 
-// fetch returns the package as a gzipped tar archive, from the folder cache or through the
-// npm client. It returns or keeps only data that has the pinned integrity.
+// fetch returns the package as a gzipped tar archive, from beside the program, where a release
+// has it, from the folder cache or through the npm client. It returns or keeps only data that has
+// the pinned integrity.
 func (p npmPackage) fetch(ctx context.Context, cache string) ([]byte, error) {
-	cache, err := filepath.Abs(cache) // npm runs in a folder of its own
+	released, err := beside.Path(p.file())
 	if err != nil {
 		return nil, err
 	}
-	kept := filepath.Join(cache, p.file())
-	data, err := os.ReadFile(kept)
-	if errors.Is(err, fs.ErrNotExist) {
-		return p.download(ctx, cache)
-	}
+	cache, err = filepath.Abs(cache) // npm runs in a folder of its own
 	if err != nil {
-		return nil, fmt.Errorf("read the fetched %s: %w", p, err)
+		return nil, err
 	}
-	if err := p.verify(data); err != nil {
-		return nil, fmt.Errorf("check %s: %w: remove the file to fetch it again", kept, err)
+	for _, kept := range []string{released, filepath.Join(cache, p.file())} {
+		data, err := os.ReadFile(kept)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the fetched %s: %w", p, err)
+		}
+		if err := p.verify(data); err != nil {
+			return nil, fmt.Errorf("check %s: %w: remove the file to fetch it again", kept, err)
+		}
+		return data, nil
 	}
-	return data, nil
+	return p.download(ctx, cache)
 }
 
 func (p npmPackage) download(ctx context.Context, cache string) (data []byte, err error) {

@@ -19,9 +19,10 @@ func kernelCommand() *cobra.Command {
 		Use: "kernel", Short: "Build, check and find the kernel of the virtual clock", Args: arguments(cobra.NoArgs),
 		Long: `The virtual clock runs a lab inside a Linux kernel of its own: User-Mode Linux, an
 ordinary process that needs no root. Its clock jumps to the next timer whenever
-everything in it waits. 'wiretime kernel build' builds it once, in some minutes.`,
+everything in it waits. A release has it beside the program, in ../lib/wiretime/kernel;
+otherwise 'wiretime kernel build' builds it once, in some minutes.`,
 	}
-	c.AddCommand(kernelBuildCommand(), kernelCheckCommand(), kernelPathCommand())
+	c.AddCommand(kernelBuildCommand(), kernelCheckCommand(), kernelPathCommand(), kernelSourceCommand())
 	return c
 }
 
@@ -31,7 +32,7 @@ func kernelBuildCommand() *cobra.Command {
 		Use: "build", Short: "Build the kernel, unless it has been built already", Args: arguments(cobra.NoArgs),
 		Long: `Build takes the Linux source from the Debian mirror that apt is configured for, with
 package lists of its own, or from the tarball of --source. It keeps the kernel in the
-user's cache folder.`,
+user's cache folder. A program with a kernel beside it uses that one and builds none.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.SHA256 != "" && o.Source == "" {
 				return input(errors.New("--sha256 needs --source"))
@@ -44,9 +45,24 @@ user's cache folder.`,
 	return c
 }
 
+func kernelSourceCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "source DIR", Short: "Save what the kernel is built from into a folder", Args: arguments(cobra.ExactArgs(1)),
+		Long: `Source saves into a folder what 'wiretime kernel build' would build from, for a machine
+without a Debian mirror or for a time when the mirror has another Linux: its tarball,
+from the Debian mirror that apt is configured for, Wiretime's patches and configuration,
+and how to build it.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			return saveKernelSource(c.Context(), args[0])
+		},
+	}
+}
+
 func kernelPathCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "path", Short: "Print the path of the kernel", Args: arguments(cobra.NoArgs),
+		Long: `Path prints the path of the kernel that the virtual clock uses: the one beside the program,
+in ../lib/wiretime/kernel, or else the one in the user's cache folder that was built last.`,
 		RunE: func(*cobra.Command, []string) error {
 			k, err := kernel.Find()
 			if err != nil {
@@ -106,20 +122,45 @@ func kernelUnfit(err error) bool {
 var errUnfitKernel = errors.New("the virtual clock does not work on this machine")
 
 func buildKernel(ctx context.Context, o kernel.BuildOptions) error {
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	p := showSteps(stderr)
-	o.Progress = p.show
-	k, err := kernel.Build(ctx, o)
-	p.end()
-	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted%w", errInterrupted)
+	k, err := kernel.Beside()
+	switch {
+	case err == nil && o.Source != "":
+		return input(fmt.Errorf("build a kernel: this program uses the one beside it, %s: copy the program alone to another folder, and build with the copy", k.Path))
+	case err != nil:
+		err = withSteps(ctx, func(ctx context.Context, progress func(kernel.Step)) (err error) {
+			o.Progress = progress
+			k, err = kernel.Build(ctx, o)
+			return err
+		})
 	}
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "Linux %s for the virtual clock: %s\n", k.Version, k.Path)
 	return nil
+}
+
+func saveKernelSource(ctx context.Context, dir string) error {
+	return withSteps(ctx, func(ctx context.Context, progress func(kernel.Step)) error {
+		tarball, err := kernel.SaveSource(ctx, dir, progress)
+		if err == nil {
+			fmt.Fprintf(stdout, "Linux, patches and configuration are in %s. To build from them: wiretime kernel build --source %s\n", dir, tarball)
+		}
+		return err
+	})
+}
+
+// withSteps shows the steps of what it does, which Ctrl-C interrupts.
+func withSteps(ctx context.Context, do func(context.Context, func(kernel.Step)) error) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	p := showSteps(stderr)
+	err := do(ctx, p.show)
+	p.end()
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted%w", errInterrupted)
+	}
+	return err
 }
 
 // steps shows the steps of a build: on a terminal in one line that changes, elsewhere in a line every 15 seconds.
