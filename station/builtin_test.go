@@ -122,8 +122,13 @@ func TestWhatBuiltinKeepsOfAVisit(t *testing.T) {
 						t.Errorf("%s is marked as revisited: %v, want %v", e.Request.URL, e.Revisited, kept)
 					}
 				}
-				if got != want[visit] {
-					t.Errorf("%+v, want %+v", got, want[visit])
+				want := want[visit]
+				if got.connections > 1 && got.connections < want.connections {
+					// An answer may come, and its connection take another request, before the sixth connection has carried one.
+					want.connections = got.connections
+				}
+				if got != want {
+					t.Errorf("%+v, want %+v", got, want)
 				}
 			})
 		}
