@@ -78,6 +78,9 @@ test-long: $(SETUP)
 
 	@echo "== Long tests: how often compare calls identical cells different"
 	WIRETIME_LONG=1 go test -count 1 -run 'TestFalsePositives' -timeout 60m -v ./compare
+	@echo "== Long tests: the examples for CI install a release"
+	$(MAKE) dist
+	WIRETIME_LONG=1 go test -run 'TestCIExamplesInstallARelease' -timeout 30m -v ./cmd/wiretime
 	@echo "== Long tests: the README's commands on machines that have never seen Wiretime"
 	$(MAKE) fresh
 	@echo "== Long tests: ten minutes of chaos, 200 kills of runs on the virtual clock, and 100 of campaigns"

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,8 +24,8 @@ type ciStep struct {
 	shell string
 }
 
-// githubSteps returns the steps of the example for GitHub Actions that are shell, but for the one that installs Wiretime.
-func githubSteps(t *testing.T) []ciStep {
+// githubSteps returns the steps of the example for GitHub Actions that are shell, with the one that installs Wiretime apart.
+func githubSteps(t *testing.T) (install ciStep, steps []ciStep) {
 	t.Helper()
 	var file struct {
 		On   string
@@ -38,32 +39,31 @@ func githubSteps(t *testing.T) []ciStep {
 	if file.On != "pull_request" || job.Env["BASE"] != "${{ github.event.pull_request.base.sha }}" {
 		t.Errorf("the workflow runs on %q with %v", file.On, job.Env)
 	}
-	var steps []ciStep
-	var left []string
 	for _, s := range job.Steps {
 		switch {
 		case s.Uses != "":
 		case s.Name == "Install Wiretime":
-			left = append(left, s.Name)
+			install = ciStep{s.Name, s.Run}
 		default:
 			steps = append(steps, ciStep{s.Name, s.Run})
 		}
 	}
-	if len(left) != 1 || len(steps) != 4 {
-		t.Errorf("the workflow has %d steps of shell, and %d that install", len(steps), len(left))
+	if install.shell == "" || len(steps) != 4 {
+		t.Errorf("the workflow has %d steps of shell, and installs by %q", len(steps), install.shell)
 	}
 	for _, s := range steps {
 		if strings.Contains(s.shell, "${{") {
 			t.Errorf("step %q has an expression in its shell, which a branch's name could end", s.name)
 		}
 	}
-	return steps
+	return install, steps
 }
 
-// gitlabSteps returns the lines of the script of the example for GitLab.
-func gitlabSteps(t *testing.T) []ciStep {
+// gitlabSteps returns the lines of the scripts of the example for GitLab.
+func gitlabSteps(t *testing.T) (install ciStep, steps []ciStep) {
 	t.Helper()
 	var file map[string]struct {
+		Install   []string `yaml:"before_script"`
 		Script    []string
 		Artifacts struct {
 			When    string
@@ -75,7 +75,7 @@ func gitlabSteps(t *testing.T) []ciStep {
 	if job.Artifacts.When != "always" || job.Artifacts.Reports["junit"] != "page-speed.xml" {
 		t.Errorf("its artefacts are %+v", job.Artifacts)
 	}
-	return []ciStep{{"script", strings.Join(job.Script, "\n")}}
+	return ciStep{"before_script", strings.Join(job.Install, "\n")}, []ciStep{{"script", strings.Join(job.Script, "\n")}}
 }
 
 func readYAML(t *testing.T, name string, into any) {
@@ -88,6 +88,9 @@ func readYAML(t *testing.T, name string, into any) {
 		t.Fatalf("%s: %v", name, err)
 	}
 }
+
+// cis read the examples of the two CIs.
+var cis = map[string]func(*testing.T) (install ciStep, steps []ciStep){"GitHub": githubSteps, "GitLab": gitlabSteps}
 
 // ciRepository makes a repository of the example's files with two commits, of which change makes the second, and returns the first's hash.
 func (u user) ciRepository(t *testing.T, change func(dir string)) (base string) {
@@ -154,9 +157,9 @@ func slower(t *testing.T, dir string) {
 // and one that leaves it alone is identical to the nanosecond. Unless the test is a long one, each CI has one of the two.
 func TestCIExample(t *testing.T) {
 	t.Parallel()
-	cis := map[string]func(*testing.T) []ciStep{"GitHub": githubSteps, "GitLab": gitlabSteps}
 	quick := map[string]bool{"GitHub": true, "GitLab": false} // whether the change slows the page
 	for _, name := range slices.Sorted(maps.Keys(cis)) {
+		_, steps := cis[name](t)
 		for _, slows := range []bool{true, false} {
 			if slows != quick[name] && os.Getenv("WIRETIME_LONG") == "" {
 				continue
@@ -170,7 +173,6 @@ func TestCIExample(t *testing.T) {
 					u.write(t, "repository/README.md", "# A shop\n")
 				}
 			})
-			steps := cis[name](t)
 			failed, last := u.carryOut(t, steps, base)
 			if !slows {
 				if failed != "" || strings.Count(last.out, "identical to the nanosecond") != 2 || !strings.Contains(last.out, "the same bytes in all") {
@@ -183,6 +185,52 @@ func TestCIExample(t *testing.T) {
 			}
 			checkReports(t, filepath.Join(u.home, "repository"))
 		}
+	}
+}
+
+// TestCIExamplesInstallARelease carries out all steps of the examples in roots of Debian 13 that have neither Wiretime nor a compiler: they
+// install what make dist has made, and then measure a change that slows the page.
+func TestCIExamplesInstallARelease(t *testing.T) {
+	if os.Getenv("WIRETIME_LONG") == "" {
+		t.Skip("it makes root file systems: set WIRETIME_LONG, as 'make test-long' does")
+	}
+	for _, name := range slices.Sorted(maps.Keys(cis)) {
+		t.Run(name, func(t *testing.T) {
+			u := self(t)
+			root := filepath.Join(u.home, "root")
+			scripts, err := filepath.Abs("../../scripts")
+			if err != nil {
+				t.Fatal(err)
+			}
+			here := func(program string, args ...string) result {
+				c := exec.CommandContext(t.Context(), filepath.Join(scripts, program), args...)
+				return finish(t, c)
+			}
+			if r := here("fresh-root", "--bare", "trixie", root); r.code != 0 {
+				t.Fatalf("make a root: %s", r.errors)
+			}
+			base := u.ciRepository(t, func(dir string) { slower(t, dir) })
+			for from, to := range map[string]string{filepath.Join(u.home, "repository"): "repository", "../../dist": "release"} {
+				if err := os.CopyFS(filepath.Join(root, to), os.DirFS(from)); err != nil {
+					t.Fatalf("%v (make dist makes the release)", err)
+				}
+			}
+			install, steps := cis[name](t)
+			script := strings.NewReplacer("$BASE", base).Replace(`set -e
+cd /repository
+export BASE=$BASE RELEASE=file:///release WIRETIME_RELEASE=file:///release RUNNER_TEMP=/tmp GITHUB_STEP_SUMMARY=/tmp/page-speed.md
+export CI_MERGE_REQUEST_DIFF_BASE_SHA=$BASE CI_BUILDS_DIR=/tmp HOME=/root
+`)
+			for _, s := range append([]ciStep{install}, steps...) {
+				script += "bash -e <<'END'\n" + s.shell + "\nEND\n"
+			}
+			if err := os.WriteFile(filepath.Join(root, "steps"), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if r := here("in-root", root, "bash", "/steps"); r.code != exitFailure || !strings.Contains(r.errors, "onload p50 > +3% is true in 2 of 2 cells") {
+				t.Errorf("exit code %d: %s%s", r.code, r.out, r.errors)
+			}
+		})
 	}
 }
 
