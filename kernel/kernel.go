@@ -136,7 +136,7 @@ func Find() (Kernel, error) {
 	}
 	k, err = newest(root)
 	if errors.Is(err, ErrNotBuilt) && !errors.Is(refused, ErrNotBuilt) {
-		return Kernel{}, fmt.Errorf("%w. The one beside the program will not do: %v: install the whole release again", err, refused)
+		return Kernel{}, fmt.Errorf("%w. The one beside the program will not do: %w: install the whole release again", err, refused)
 	}
 	return k, err
 }

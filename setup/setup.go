@@ -106,8 +106,8 @@ func (d Distribution) withoutAbsent(ctx context.Context, lacking []program) ([]p
 	if len(lacking) == 0 {
 		return nil, nil
 	}
-	if _, err := exec.LookPath("apt-get"); err != nil {
-		return lacking, nil // and nothing is known of its packages
+	if path, _ := exec.LookPath("apt-get"); path == "" {
+		return lacking, nil // nothing is known of its packages
 	}
 	_, absent, err := d.offered(ctx, lacking)
 	return slices.DeleteFunc(lacking, func(p program) bool {
