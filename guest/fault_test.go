@@ -49,6 +49,17 @@ func children(t *testing.T) []int {
 func lost(t *testing.T, m Machine, b Batch, each func(Result) error) *Lost {
 	t.Helper()
 	h := host(t)
+	folders := func() []string {
+		t.Helper()
+		all, err := filepath.Glob(filepath.Join(h.dir, "guest-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	if before := folders(); len(before) > 0 {
+		t.Errorf("earlier guests have left %v", before)
+	}
 	err := h.Run(t.Context(), m, b, each)
 	var how *Lost
 	if !errors.As(err, &how) {
@@ -57,8 +68,8 @@ func lost(t *testing.T, m Machine, b Batch, each func(Result) error) *Lost {
 	if left := children(t); len(left) > 0 {
 		t.Errorf("processes %v are left", left)
 	}
-	if folders, err := filepath.Glob(filepath.Join(h.dir, "guest-*")); err != nil || len(folders) > 0 {
-		t.Errorf("folders %v are left (error %v)", folders, err)
+	if left := folders(); len(left) > 0 {
+		t.Errorf("folders %v are left", left)
 	}
 	t.Log(err)
 	return how

@@ -78,7 +78,7 @@ func TestPlainChroot(t *testing.T) {
 	if err != nil || !strings.Contains(string(mounts), root+"/proc") || strings.Contains(string(mounts), root+"/dev/shm") {
 		t.Errorf("mounted afterwards (%v):\n%s", err, mounts)
 	}
-	if r := run("--userspec=nobody"); r.code != exitMachine || !strings.Contains(r.errors, "it runs in a chroot") {
+	if r := run("--userspec=65534:65534"); r.code != exitMachine || !strings.Contains(r.errors, "it runs in a chroot") {
 		t.Errorf("nobody: exit code %d: %s%s", r.code, r.out, r.errors)
 	}
 }

@@ -273,7 +273,9 @@ func TestCIExampleOfGitLabIsValid(t *testing.T) {
 	u := self(t)
 	u.ciRepository(t, func(dir string) { u.write(t, "repository/README.md", "# A shop\n") })
 	validate := func() result {
-		return finish(t, u.program(t.Context(), "node", validator, "--cwd", filepath.Join(u.home, "repository"), "--list"))
+		c := u.program(t.Context(), "node", validator, "--list")
+		c.Dir = filepath.Join(u.home, "repository")
+		return finish(t, c)
 	}
 	if r := validate(); r.code != 0 || !strings.Contains(r.out+r.errors, "json schema validated") {
 		t.Errorf("exit code %d: %s%s", r.code, r.out, r.errors)

@@ -75,7 +75,7 @@ func (p *interrupted) signal(t *testing.T, s syscall.Signal) {
 }
 
 // ends waits for the end of the program and of all that it has started, and checks its exit code. Meanwhile it repeats
-// a signal, unless that is 0.
+// a signal, unless that is 0. It waits for all children of the test's process, so no other test may run beside one that calls it.
 func (p *interrupted) ends(t *testing.T, again syscall.Signal) {
 	t.Helper()
 	all := make(chan struct{})
@@ -206,7 +206,6 @@ func await(t *testing.T, asked <-chan struct{}) {
 
 // TestFirstSignal: the first signal ends a program, whatever hangs or has been stopped, and nothing is left.
 func TestFirstSignal(t *testing.T) {
-	t.Parallel()
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run("get from a hung server, "+s.String(), func(t *testing.T) {
 			if signal.Ignored(s) {
@@ -271,7 +270,6 @@ func virtualStudyOf(repeats int) string {
 // TestSecondSignal: a program that cannot stop in good order leaves at the second Ctrl-C, with all that it has
 // started. Its part in the lab's namespaces is stopped here, and a server has a request in flight.
 func TestSecondSignal(t *testing.T) {
-	t.Parallel()
 	again := func(t *testing.T, p *interrupted) {
 		t.Helper()
 		p.signal(t, syscall.SIGINT)

@@ -200,5 +200,12 @@ func runLink(ctx context.Context, path network.Path, o linkOptions, args []strin
 	command := exec.Command(program, args[1:]...)
 	command.Args[0] = args[0]
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
-	return link.Run(ctx, link.Config{Path: path, Seed: o.seed, Capture: o.pcap, Comment: "wiretime link"}, command)
+	err = link.Run(ctx, link.Config{Path: path, Seed: o.seed, Capture: o.pcap, Comment: "wiretime link"}, command)
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
+		return commandEnded{ended}
+	}
+	return err
 }
+
+// commandEnded is how the command behind a link ended. It has said itself what there is to say.
+type commandEnded struct{ *exec.ExitError }

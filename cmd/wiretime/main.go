@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"syscall"
@@ -90,11 +89,11 @@ func main() {
 
 // explain prints an error and returns the exit code for it.
 func explain(err error) int {
-	if exited, ok := errors.AsType[*exec.ExitError](err); ok { // the command behind 'wiretime link' has said what there is to say
-		if status, ok := exited.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+	if ended, ok := errors.AsType[commandEnded](err); ok {
+		if status, ok := ended.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 			return 128 + int(status.Signal())
 		}
-		return exited.ExitCode()
+		return ended.ExitCode()
 	}
 	fmt.Fprintln(stderr, "wiretime:", err)
 	if p := panics.In(err); p != nil {

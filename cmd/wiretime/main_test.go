@@ -102,13 +102,24 @@ func (u user) command(ctx context.Context, args ...string) *exec.Cmd {
 func (u user) program(ctx context.Context, name string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = u.home
-	c.Env = []string{"HOME=" + u.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + u.home}
+	c.Env = append(registries(), "HOME="+u.home, "PATH="+os.Getenv("PATH"), "TMPDIR="+u.home)
 	c.SysProcAttr = &syscall.SysProcAttr{}
 	c.WaitDelay = 10 * time.Second
 	if u.id != os.Geteuid() {
 		c.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(u.id), Gid: uint32(u.id)}
 	}
 	return c
+}
+
+// registries returns the variables by which this machine's npm finds its registry, and trusts it.
+func registries() (all []string) {
+	for _, variable := range os.Environ() {
+		name, _, _ := strings.Cut(strings.ToLower(variable), "=")
+		if strings.HasPrefix(name, "npm_config_") || strings.HasSuffix(name, "_proxy") || name == "node_extra_ca_certs" {
+			all = append(all, variable)
+		}
+	}
+	return all
 }
 
 // result is what a finished program left.

@@ -68,7 +68,6 @@ func (u user) perSlot(t *testing.T, dir, metric string) (values []float64) {
 // TestAWeekOnSchedule carries out the 42 slots of a week, one after the other on the virtual clock. It is killed, interrupted
 // and started again in between. Each slot is carried out once, and meets the path as it is at that hour of that day.
 func TestAWeekOnSchedule(t *testing.T) {
-	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
 	u.addWeek(t, 7)
