@@ -158,3 +158,18 @@ func TestDoctor(t *testing.T) {
 		})
 	}
 }
+
+// TestAProgramThatFailsIsTold: the error of a program that Wiretime runs is printed, and its exit code is not Wiretime's.
+func TestAProgramThatFailsIsTold(t *testing.T) {
+	t.Parallel()
+	u := self(t)
+	npm := u.write(t, "bin/npm", "#!/bin/sh\necho the registry is away >&2\nexit 7\n")
+	if err := os.Chmod(npm, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := u.command(t.Context(), "site", "show", "world-flags")
+	c.Env = append(c.Env, "PATH="+filepath.Dir(npm)+":"+os.Getenv("PATH"))
+	if r := finish(t, c); r.code == 0 || r.code == 7 || !strings.Contains(r.errors, "npm pack: exit status 7: the registry is away") {
+		t.Errorf("exit code %d: %s%s", r.code, r.out, r.errors)
+	}
+}
