@@ -49,17 +49,6 @@ func children(t *testing.T) []int {
 func lost(t *testing.T, m Machine, b Batch, each func(Result) error) *Lost {
 	t.Helper()
 	h := host(t)
-	folders := func() []string {
-		t.Helper()
-		all, err := filepath.Glob(filepath.Join(h.dir, "guest-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all
-	}
-	if before := folders(); len(before) > 0 {
-		t.Errorf("earlier guests have left %v", before)
-	}
 	err := h.Run(t.Context(), m, b, each)
 	var how *Lost
 	if !errors.As(err, &how) {
@@ -68,11 +57,17 @@ func lost(t *testing.T, m Machine, b Batch, each func(Result) error) *Lost {
 	if left := children(t); len(left) > 0 {
 		t.Errorf("processes %v are left", left)
 	}
-	if left := folders(); len(left) > 0 {
-		t.Errorf("folders %v are left", left)
-	}
+	nothingLeft(t, h)
 	t.Log(err)
 	return how
+}
+
+// nothingLeft checks that a host keeps no folder of a guest that has ended.
+func nothingLeft(t *testing.T, h *Host) {
+	t.Helper()
+	if left, err := filepath.Glob(filepath.Join(h.dir, "guest-*")); err != nil || len(left) > 0 {
+		t.Errorf("folders %v are left (error %v)", left, err)
+	}
 }
 
 // TestGuestKilledFromOutside kills a guest after its first load: the error names the
@@ -174,6 +169,7 @@ func TestUnknownSite(t *testing.T) {
 	if err := host(t).Run(t.Context(), machine(1), b, nil); err == nil || !strings.Contains(err.Error(), "elsewhere") {
 		t.Errorf("the error is %v, want one that names the site", err)
 	}
+	nothingLeft(t, host(t))
 }
 
 // TestStationThatCannotBeBuilt fails in the guest before a load begins: each load reports

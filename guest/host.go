@@ -256,11 +256,17 @@ func readable(dir string) []string {
 }
 
 // share makes the folder that a guest can access.
-func (h *Host) share(b Batch) (string, error) {
+func (h *Host) share(b Batch) (dir string, err error) {
 	h.mu.Lock()
 	h.booted++
-	dir := filepath.Join(cmp.Or(b.Disk, h.dir), fmt.Sprintf("guest-%d", h.booted))
+	made := filepath.Join(cmp.Or(b.Disk, h.dir), fmt.Sprintf("guest-%d", h.booted))
+	dir = made
 	h.mu.Unlock()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(made))
+		}
+	}()
 	if err := os.MkdirAll(filepath.Join(dir, sharedName, outDir), 0o755); err != nil {
 		return "", err
 	}
