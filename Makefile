@@ -49,7 +49,7 @@ TESTS := $(CACHE)/bin/tests
 
 test: $(SETUP)
 	@go build -o $(TESTS) ./cmd/tests
-	@WIRETIME_NEED_KERNEL=1 WIRETIME_NEED_PEERS=1 $(TESTS) ./...
+	@WIRETIME_NEED_KERNEL=1 WIRETIME_NEED_PEERS=1 $(TESTS) $(SETUP_FLAGS) ./...
 
 check: $(LINT) $(UI)
 	@scripts/check $(LINT)

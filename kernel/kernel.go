@@ -121,7 +121,7 @@ func folder() (string, error) {
 
 // Find returns the kernel that a release has beside this program (see Beside) or else, of those in the user's
 // cache that match this program's patches and configuration, the one that was last built or reused. The error
-// wraps ErrNotBuilt if there is none, and ErrUnsupported if this machine cannot run it.
+// wraps ErrNotBuilt if no kernel is found, and ErrUnsupported if this machine cannot run it.
 func Find() (Kernel, error) {
 	if err := supported(runtime.GOOS, runtime.GOARCH); err != nil {
 		return Kernel{}, err
@@ -143,7 +143,7 @@ func Find() (Kernel, error) {
 
 // Beside returns the kernel that a release has beside this program, in ../lib/wiretime/kernel. It must be made with
 // this program's patches and configuration, and have the checksum of its description. The error wraps ErrNotBuilt if
-// there is none at all.
+// the release has no kernel.
 func Beside() (Kernel, error) {
 	root, err := beside.Path("kernel")
 	if err != nil {

@@ -84,7 +84,7 @@ func Plan(ctx context.Context, d Distribution, o Options) (steps []Step, notes [
 	if needKernel && !o.PackagesOnly {
 		steps = append(steps, kernelStep(o.KernelSource))
 	}
-	return append(steps, buildSteps(o)...), notes, nil
+	return append(steps, buildSteps(d, o)...), notes, nil
 }
 
 func purposesOf(g Goal, needKernel bool) Purpose {
@@ -192,11 +192,18 @@ func installStep(name string, d Distribution, wanted []program) Step {
 // absentFile lists the programs of tests that this machine lacks, a line each. Tests may skip for want of these alone.
 const absentFile = ".cache/absent-programs"
 
-// absentStep writes absentFile.
-func absentStep() Step {
-	return Step{Name: "programs of tests", After: []string{packageStep}, Do: func(context.Context, Progress) error {
+// absentStep writes absentFile. A program whose package was installed, but which is not found, is none of them.
+func absentStep(d Distribution) Step {
+	return Step{Name: "programs of tests", After: []string{packageStep}, Do: func(ctx context.Context, _ Progress) error {
+		var absent []program
+		if lacking := missing(Testing); d.hasAPT() && len(lacking) > 0 {
+			var err error
+			if _, absent, err = d.offered(ctx, lacking); err != nil {
+				return err
+			}
+		}
 		var text strings.Builder
-		for _, p := range missing(Testing) {
+		for _, p := range absent {
 			fmt.Fprintln(&text, p.name)
 		}
 		if err := os.MkdirAll(filepath.Dir(absentFile), 0o755); err != nil {
@@ -240,7 +247,7 @@ func kernelStep(source string) Step {
 }
 
 // buildSteps returns the steps with recipes in the Makefile.
-func buildSteps(o Options) []Step {
+func buildSteps(d Distribution, o Options) []Step {
 	recipe := func(name, target string, after ...string) Step {
 		return Step{Name: name, After: after, Again: "make " + target, Do: func(ctx context.Context, _ Progress) error {
 			return command(ctx, "make", "-s", target)
@@ -251,7 +258,7 @@ func buildSteps(o Options) []Step {
 		steps = append(steps, recipe(pageStep, "page"), recipe("bin/wiretime", "build", pageStep))
 	}
 	if o.Goal == Tests {
-		steps = append(steps, absentStep(), recipe("SPDY's peers", "peers", packageStep), recipe("other people's readers", "readers"))
+		steps = append(steps, absentStep(d), recipe("SPDY's peers", "peers", packageStep), recipe("other people's readers", "readers"))
 		if !o.PackagesOnly {
 			steps = append(steps, recipe("golangci-lint", "linter"))
 		}

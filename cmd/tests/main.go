@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -33,7 +34,9 @@ func main() {
 	if seed == "" {
 		seed = strconv.FormatInt(time.Now().Unix(), 10)
 	}
-	code := run(ctx, parts(os.Args[1:], seed), seed, os.Stdout)
+	source := flag.String("kernel-source", "", "tarball of Linux for the set-up to build the virtual clock's kernel from (default: Debian's, through apt)")
+	flag.Parse()
+	code := run(ctx, parts(*source, flag.Args(), seed), seed, os.Stdout)
 	os.Exit(code) //nolint:gocritic // stop has nothing left to do
 }
 
@@ -49,9 +52,9 @@ type part struct {
 }
 
 // parts returns the parts in the order in which they run.
-func parts(args []string, seed string) []part {
+func parts(source string, args []string, seed string) []part {
 	return []part{
-		{name: "set-up", command: []string{".cache/bin/setup", "tests"}, vital: true},
+		{name: "set-up", command: []string{".cache/bin/setup", "-kernel-source", source, "tests"}, vital: true},
 		{name: "linter", command: []string{"make", "--no-print-directory", "lint"}},
 		{name: "report's page", command: []string{"npm", "test"}, folder: "report/ui"},
 		{name: "Go", command: append([]string{"go", "test", "-json", "-timeout", limit, "-shuffle", seed}, args...), goTest: true},
