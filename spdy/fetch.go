@@ -91,9 +91,10 @@ func (s *clientSession) roundTrip(r *http.Request) (*http.Response, error) {
 		return s.receive(r, st, unzip, func() {})
 	}
 	proceed := s.expect(st, r)
-	if err := s.spawn(func() { s.sendBody(st, r, proceed) }); err != nil {
+	if !s.spawn(func() { s.sendBody(st, r, proceed) }) {
+		// The stream has ended with the session, and knows whether the server
+		// may have processed it; the session does not.
 		closeBody(r)
-		return nil, err
 	}
 	return s.receive(r, st, unzip, func() { closeBody(r) })
 }

@@ -228,15 +228,15 @@ func (s *Session) Wait() error {
 	return s.Err()
 }
 
-// spawn runs f in a goroutine that Wait waits for.
-func (s *Session) spawn(f func()) error {
+// spawn runs f in a goroutine that Wait waits for. It returns false if the
+// session has ended.
+func (s *Session) spawn(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
-		return s.err
+	if s.err == nil {
+		s.handlers.Go(f)
 	}
-	s.handlers.Go(f)
-	return nil
+	return s.err == nil
 }
 
 // Close ends the session: it sends a GOAWAY if the connection accepts it within

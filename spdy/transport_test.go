@@ -85,15 +85,21 @@ func TestTransportPersistsSettings(t *testing.T) {
 }
 
 func TestRefusedRequestsAreSentAgain(t *testing.T) {
-	// The server answers the first request with GOAWAY, which says that it was
-	// not processed.
+	t.Run("while the body is sent", func(t *testing.T) { refuseFirst(t, func(*Session) {}) })
+	t.Run("before the body is sent", func(t *testing.T) { refuseFirst(t, func(s *Session) { <-s.done }) })
+}
+
+// refuseFirst sends a request to a server that answers the first with GOAWAY,
+// which says that it was not processed. The first's body follows its fields once
+// wait returns.
+func refuseFirst(t *testing.T, wait func(*Session)) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
 	var serving sync.WaitGroup
 	defer serving.Wait()
+	defer l.Close()
 	serving.Go(func() {
 		conn, err := l.Accept()
 		if err != nil {
@@ -124,11 +130,16 @@ func TestRefusedRequestsAreSentAgain(t *testing.T) {
 		_ = s.ServeConn(t.Context(), conn, V31)
 	})
 	tr := &Transport{Cleartext: V31}
+	defer tr.Close()
 	c := &http.Client{Transport: tr}
-	if _, got := fetch(t, c, request(t, "POST", "http://"+l.Addr().String(), strings.NewReader("again"))); string(got) != "again" {
+	var once sync.Once
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		WroteHeaders: func() { once.Do(func() { wait(tr.Sessions()[0]) }) },
+	})
+	r := request(t, "POST", "http://"+l.Addr().String(), strings.NewReader("again")).WithContext(ctx)
+	if _, got := fetch(t, c, r); string(got) != "again" {
 		t.Errorf("got %q", got)
 	}
-	_ = tr.Close()
 }
 
 func TestTraceTellsOfEachStep(t *testing.T) {
