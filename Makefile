@@ -18,6 +18,8 @@
 # make campaign-simulation simulates campaigns of up to 1,000 workers and 1,000,000 loads, and writes docs/campaign-simulation.md
 
 export CGO_ENABLED = 0
+# One way to build for the program, the linter and the tests, so that nothing is compiled twice.
+export GOFLAGS := $(strip $(filter-out -trimpath,$(shell go env GOFLAGS 2>/dev/null)) -trimpath)
 # Tools and fetched files stay in here; deleting it is harmless.
 CACHE := $(CURDIR)/.cache
 LINT_VERSION := v2.15.0
@@ -36,7 +38,7 @@ SETUP_FLAGS := $(if $(KERNEL_SOURCE),-kernel-source $(KERNEL_SOURCE))
 # Guests run the program, and how long it is shows in their figures: so it holds no folder's name, and every
 # revision is as long as any other, tags or not.
 REVISION := $(shell printf '%-13s' "$$(git describe --always --exclude='*' --dirty=+ --abbrev=12 2>/dev/null)")
-BUILD := go build -trimpath -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
+BUILD := go build -buildvcs=false -ldflags "-X 'wiretime/runner.revision=$(REVISION)'"
 
 .PHONY: check dist fresh image lighthouse run test test-long chaos bench kernel lint build setup setup-kernel setup-test clean page linter peers readers prerequisites readme-table studies ui-pictures compare-false-positives campaign-simulation advice $(SETUP)
 
@@ -62,25 +64,10 @@ test-long: $(SETUP)
 	@$(SETUP) $(SETUP_FLAGS) tests
 	@echo "== Long tests: fuzzing every parser of foreign bytes for a while"
 	scripts/fuzz 60s
-	@echo "== Long tests: a thousand boots of each of two batches, all bytes compared, and of one what its loads ask of the kernel"
-	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestThousandBoots' -timeout 60m -v ./guest
-	@echo "== Long tests: all the pages that abuse a browser"
-	WIRETIME_LONG=1 WIRETIME_NEED_PEERS=1 go test -run 'TestPagesThatAbuseTheBrowser' -timeout 60m -v ./loader/chromium ./loader/firefox
-	@echo "== Long tests: peers that flood, stall and lie, over all versions of SPDY too"
-	WIRETIME_LONG=1 go test -run 'TestHostilePeers' -timeout 30m -v ./serve
-	@echo "== Long tests: the README's first table, whole, beside a program that takes the processors now and then"
-	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestFirstTable' -timeout 60m -v ./cmd/wiretime
-	@echo "== Long tests: advice on pages of known answer, with combinations and Chromium"
-	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestAdviceOnPagesOfKnownAnswer' -timeout 60m -v ./cmd/wiretime
-	WIRETIME_LONG=1 go test -run 'TestClockWatch' -v ./machine
-	@echo "== Long tests: a campaign over four network namespaces, with a slow worker, a cut link and a worker that is killed"
-	WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 go test -run 'TestCampaignOverNamespaces' -timeout 20m -v ./cmd/wiretime
-
-	@echo "== Long tests: how often compare calls identical cells different"
-	WIRETIME_LONG=1 go test -count 1 -run 'TestFalsePositives' -timeout 60m -v ./compare
-	@echo "== Long tests: the examples for CI install a release"
 	$(MAKE) dist
-	WIRETIME_LONG=1 go test -run 'TestCIExamplesInstallARelease' -timeout 30m -v ./cmd/wiretime
+	@echo "== Long tests: all tests of make test and those that take too long for it"
+	@go build -o $(TESTS) ./cmd/tests
+	@WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 WIRETIME_NEED_PEERS=1 $(TESTS) $(SETUP_FLAGS) -timeout 4h ./...
 	@echo "== Long tests: the README's commands on machines that have never seen Wiretime"
 	$(MAKE) fresh
 	@echo "== Long tests: ten minutes of chaos, 200 kills of runs on the virtual clock, and 100 of campaigns"

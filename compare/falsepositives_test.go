@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"wiretime/needtest"
 	"wiretime/stats"
 	"wiretime/study"
 )
@@ -87,7 +88,7 @@ func judged(bootstrap *stats.Bootstrap, pairs []Pair, margin, alpha float64) []P
 func isDifferent(p Pair) bool { return p.Verdict == Faster || p.Verdict == Slower }
 
 // long says that every rate is counted over 1,000 comparisons. Otherwise only the first two are, which cost little.
-var long = os.Getenv("WIRETIME_LONG") != ""
+var long = needtest.IsLong()
 
 // TestFalsePositives draws pairs of samples of one cell each, and counts the comparisons in which any pair is called faster or
 // slower. The rates are those of docs/compare.md; make compare-false-positives writes them there.

@@ -16,6 +16,7 @@ import (
 // request without end, wait for a visitor, or are on an HSTS-preloaded host: all of them
 // load, and the HAR says what was done about it.
 func TestPagesThatDoNotEndByThemselves(t *testing.T) {
+	needtest.Long(t)
 	const binary = "/usr/lib/chromium/chromium-headless-shell" // Debian's
 	_, err := os.Stat(binary)
 	needtest.Program(t, "Chromium", err)

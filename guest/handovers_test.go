@@ -12,6 +12,7 @@ import (
 	"wiretime/lab"
 	"wiretime/media/manager"
 	"wiretime/media/transport"
+	"wiretime/needtest"
 	"wiretime/network"
 )
 
@@ -87,6 +88,7 @@ func TestTheClientMovesWhenThePathDoes(t *testing.T) {
 // TestStreamsSurviveHandovers receives a file while the client moves to the other access
 // link and back, with every transport that keeps its session.
 func TestStreamsSurviveHandovers(t *testing.T) {
+	needtest.Long(t)
 	const octets = 20_000_000 // 8 s at the rate
 	list := []transfer{
 		{Transport: "sctp", Strategy: transport.Multihome, Path: twoLinks(true), Octets: octets},

@@ -15,6 +15,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/lab"
+	"wiretime/needtest"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/workload"
@@ -88,9 +89,7 @@ func TestALoadFollowsFromItsBatch(t *testing.T) {
 // possible, and compares everything with the first boot; then one whose loads are counted. WIRETIME_BOOTS is
 // the number of boots of each. Differing files are kept in a folder.
 func TestThousandBoots(t *testing.T) {
-	if os.Getenv("WIRETIME_LONG") != "1" {
-		t.Skip("it takes minutes: 'make test-long' runs it")
-	}
+	needtest.Long(t)
 	boots := 1000
 	if text := os.Getenv("WIRETIME_BOOTS"); text != "" {
 		var err error

@@ -12,6 +12,7 @@ import (
 	"wiretime/media/manager"
 	"wiretime/media/player"
 	"wiretime/media/transport"
+	"wiretime/needtest"
 	"wiretime/workload/playback"
 )
 
@@ -170,6 +171,7 @@ const early = 8 * 256 * time.Nanosecond
 // resumes after the time to open or move a session, plus half a round trip for the request
 // and half for the first octets.
 func TestRecoveryTakesWholeRoundTrips(t *testing.T) {
+	needtest.Long(t)
 	roundTrips := map[transport.Strategy]map[string]int{
 		transport.Reconnect: {"tcp": 3, "tcp-clear": 2, "mptcp": 3, "mptcp-clear": 2, "sctp": 3, "sctp-udp": 3, "sctp-udp-dtls": 6, "quic": 2},
 		transport.ZeroRTT:   {"quic": 1},
@@ -252,6 +254,7 @@ func TestStreamsThatDoNotCome(t *testing.T) {
 // TestStreamsSameSeedSameNanoseconds repeats TestSameSeedSameNanoseconds for streams over
 // lossy links, with handovers and seeks.
 func TestStreamsSameSeedSameNanoseconds(t *testing.T) {
+	needtest.Long(t)
 	every := func(seed uint64) map[string]*playback.Order {
 		orders := map[string]*playback.Order{"mptcp-multihome": moving("mptcp", transport.Multihome, 0.001, seed), "sctp-multihome": moving("sctp", transport.Multihome, 0.001, seed)}
 		for _, row := range transport.Names() {

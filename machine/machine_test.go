@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+	"wiretime/needtest"
 
 	"golang.org/x/sys/unix"
 )
@@ -318,7 +319,7 @@ func TestHypervisor(t *testing.T) {
 // moment becomes invalid, so this is a long test.
 func TestClockWatch(t *testing.T) {
 	for _, set := range []bool{false, true} {
-		if set && os.Getenv("WIRETIME_LONG") == "" {
+		if set && !needtest.IsLong() {
 			t.Skip("set WIRETIME_LONG to let this test set the machine's clock forward by a microsecond, and back again")
 		}
 		watch, err := WatchClock()

@@ -1,10 +1,9 @@
-// Package needtest decides what becomes of a test that lacks a program.
+// Package needtest decides what becomes of a test that lacks a program or takes long.
 package needtest
 
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -26,10 +25,30 @@ func Program(t testing.TB, name string, err error) {
 // absent returns the programs that the set-up could not get on this machine.
 func absent(t testing.TB) []string {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", ".cache", "absent-programs"))
+	root, err := os.Getwd() // the package's folder
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil || root == filepath.Dir(root) {
+			break
+		}
+		root = filepath.Dir(root)
+	}
+	if err != nil {
+		t.Fatal("find the folder of go.mod: ", err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, ".cache", "absent-programs"))
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal("read which programs the set-up could not get: ", err)
 	}
 	return strings.Fields(string(text))
+}
+
+// IsLong reports whether long tests run: WIRETIME_LONG is set, as 'make test-long' sets it.
+func IsLong() bool { return os.Getenv("WIRETIME_LONG") != "" }
+
+// Long skips the test unless long tests run.
+func Long(t testing.TB) {
+	t.Helper()
+	if !IsLong() {
+		t.Skip("it takes long: 'make test-long' runs it, and so does WIRETIME_LONG=1")
+	}
 }

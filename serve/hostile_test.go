@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ import (
 
 	"wiretime/media/storage"
 	"wiretime/media/transport"
+	"wiretime/needtest"
 	"wiretime/serve"
 	"wiretime/spdy"
 )
@@ -269,12 +271,12 @@ const (
 // attacked server meanwhile. Memory and goroutines must stay below a limit, and the client must be
 // served. Time is only shown.
 func TestHostilePeers(t *testing.T) {
-	// The older versions of SPDY share the code of the newest one.
-	all := *updateHostile || os.Getenv("WIRETIME_LONG") != ""
+	quick := []string{"h2", "spdy/3.1"} // the older versions of SPDY share the code of the newest one
+	all := *updateHostile || needtest.IsLong()
 	table := "| attacked | attack | ended by the server | heap, MB | peak, MB | goroutines | processor, s | well-behaved client |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- | --- |\n"
 	for _, a := range attacks() {
-		if !all && (a.over == "spdy/2" || a.over == "spdy/3") {
+		if !all && !slices.Contains(quick, a.over) {
 			continue
 		}
 		t.Run(strings.ReplaceAll(a.over, "/", "-")+" "+a.name, func(t *testing.T) {

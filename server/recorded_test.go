@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/needtest"
 	"wiretime/server"
 	"wiretime/site"
 	"wiretime/site/har"
@@ -24,6 +25,9 @@ func TestRecordedPages(t *testing.T) {
 		s := recorded(t, name)
 		for _, k := range server.Kinds() {
 			t.Run(filepath.Base(name)+" "+k.Name, func(t *testing.T) {
+				if k.Name != "nginx" && k.Name != "node-spdy" {
+					needtest.Long(t)
+				}
 				installed(t, k)
 				c := config(t, k, k.Protocols[len(k.Protocols)-1], s)
 				if err := k.Supports(s, c.Protocol); err != nil {

@@ -159,16 +159,22 @@ func TestInterop(t *testing.T) {
 	}
 	peersFolder(t)
 	table := &results{cells: map[string]string{}}
+	versions := func(all []Version) []Version {
+		if !needtest.IsLong() && !*updateInterop {
+			return all[:min(1, len(all))]
+		}
+		return all
+	}
 	for _, i := range implementations {
 		for _, mode := range []string{"tls", "plain"} {
-			if mode == "plain" && !i.clear {
+			if mode == "plain" && (!i.clear || !needtest.IsLong() && !*updateInterop) {
 				continue
 			}
-			for _, v := range i.server {
+			for _, v := range versions(i.server) {
 				row := fmt.Sprintf("%s | server | %s | %s", i.name, v, mode)
 				t.Run(strings.NewReplacer("/", "-", " | ", ",", " ", "-").Replace(row), func(t *testing.T) { fetchFromPeer(t, i, v, mode, row, table) })
 			}
-			for _, v := range i.client {
+			for _, v := range versions(i.client) {
 				row := fmt.Sprintf("%s | client | %s | %s", i.name, v, mode)
 				t.Run(strings.NewReplacer("/", "-", " | ", ",", " ", "-").Replace(row), func(t *testing.T) { serveToPeer(t, i, v, mode, row, table) })
 			}

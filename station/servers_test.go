@@ -82,6 +82,9 @@ func TestOtherPeoplesServers(t *testing.T) {
 	s := open(t, page)
 	owns := map[string]loaded{} // from Wiretime's own server, by order
 	eachServer(t, func(t *testing.T, k server.Kind, p protocol.Protocol) {
+		if k.Name != "nginx" && k.Name != "node-spdy" {
+			needtest.Long(t)
+		}
 		for _, loader := range []string{pageload.Builtin, pageload.Chromium} {
 			if loader == pageload.Chromium && (p.NoBrowser != "" || k.NoBrowser(p.Name) != "") {
 				continue

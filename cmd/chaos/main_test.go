@@ -35,16 +35,6 @@ func chaos(t *testing.T, args ...string) *exec.Cmd {
 	return c
 }
 
-// TestKills: runs on the virtual clock, and campaigns, survive some kills. 'make chaos' does more.
-func TestKills(t *testing.T) {
-	for _, args := range [][]string{{"-kills", "5", "-seed", "1"}, {"-kills", "5", "-seed", "1", "-campaign"}} {
-		out, err := chaos(t, args...).Output()
-		if err != nil || !strings.Contains(string(out), "| killed (SIGKILL) |") || !strings.Contains(string(out), "Everything survived") {
-			t.Errorf("%v: %v:\n%s", args, err, out)
-		}
-	}
-}
-
 // TestInterrupted: Ctrl-C ends chaos itself, with the table of what it has done, and nothing that has its output is left.
 func TestInterrupted(t *testing.T) {
 	c := chaos(t, "-seed", "1")

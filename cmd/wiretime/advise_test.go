@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"wiretime/advise"
+	"wiretime/needtest"
 	"wiretime/site"
 	"wiretime/store"
 )
@@ -103,9 +104,10 @@ func gains(a advise.Advice) (gain map[string]float64, verdict map[string]string)
 	return gain, verdict
 }
 
-// TestAdviceOnPagesOfKnownAnswer asks about pages that were made so that one change must help most. With WIRETIME_LONG the advice is
-// whole, on two networks and with Chromium; otherwise it has single changes on one.
+// TestAdviceOnPagesOfKnownAnswer asks about pages that were made so that one change must help most. The advice is
+// whole: on two networks, and with Chromium.
 func TestAdviceOnPagesOfKnownAnswer(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
@@ -115,11 +117,7 @@ func TestAdviceOnPagesOfKnownAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	long := os.Getenv("WIRETIME_LONG") != ""
-	flags := []string{"--population", "lte: 1", "--quick"}
-	if long {
-		flags = []string{"--population", "lte: 60, cable: 40"}
-	}
+	flags := []string{"--population", "lte: 60, cable: 40"}
 	for _, c := range []struct {
 		page  string
 		flags []string
@@ -147,7 +145,7 @@ func TestAdviceOnPagesOfKnownAnswer(t *testing.T) {
 		if verdict["farther"] != advise.Hurts {
 			t.Errorf("%s: a farther server %s", c.page, verdict["farther"])
 		}
-		if long && (len(a.Steps) < 2 || a.Steps[0].Added.Name != best.Name || a.Browser == nil || !a.Browser.Agrees) {
+		if len(a.Steps) < 2 || a.Steps[0].Added.Name != best.Name || a.Browser == nil || !a.Browser.Agrees {
 			t.Errorf("%s: steps %+v, browser %+v", c.page, a.Steps, a.Browser)
 		}
 		html, err := os.ReadFile(filepath.Join(u.home, kept+".html"))
@@ -160,6 +158,7 @@ func TestAdviceOnPagesOfKnownAnswer(t *testing.T) {
 // TestAdviceOnPriorities asks about a page whose style sheets compete with its images: how soon they come depends on whether the server
 // obeys priorities.
 func TestAdviceOnPriorities(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"wiretime/needtest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -140,10 +141,8 @@ func TestCampaignIsARun(t *testing.T) {
 // TestCampaignOverNamespaces: four workers in network namespaces of their own, one of them behind a slow link, one whose link is cut
 // again and again, one killed again and again, make the store that a single run makes.
 func TestCampaignOverNamespaces(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
-	if os.Getenv("WIRETIME_LONG") == "" {
-		t.Skip("it waits for leases to run out: set WIRETIME_LONG, as 'make test-long' does")
-	}
 	u := self(t)
 	u.addKernel(t)
 	sites := addNamespaces(t, 4)

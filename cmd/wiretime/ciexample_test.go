@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"wiretime/needtest"
 
 	"github.com/goccy/go-yaml"
 )
@@ -161,7 +162,7 @@ func TestCIExample(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(cis)) {
 		_, steps := cis[name](t)
 		for _, slows := range []bool{true, false} {
-			if slows != quick[name] && os.Getenv("WIRETIME_LONG") == "" {
+			if slows != quick[name] && !needtest.IsLong() {
 				continue
 			}
 			u := self(t)
@@ -191,9 +192,7 @@ func TestCIExample(t *testing.T) {
 // TestCIExamplesInstallARelease carries out all steps of the examples in roots of Debian 13 that have neither Wiretime nor a compiler: they
 // install what make dist has made, and then measure a change that slows the page.
 func TestCIExamplesInstallARelease(t *testing.T) {
-	if os.Getenv("WIRETIME_LONG") == "" {
-		t.Skip("it makes root file systems: set WIRETIME_LONG, as 'make test-long' does")
-	}
+	needtest.Long(t)
 	for _, name := range slices.Sorted(maps.Keys(cis)) {
 		t.Run(name, func(t *testing.T) {
 			u := self(t)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"wiretime/counts"
+	"wiretime/needtest"
 	"wiretime/store"
 )
 
@@ -87,6 +88,7 @@ func (u user) countLoads(t *testing.T, file, kept string) map[string]counts.Coun
 
 // TestAPageOfManyRequestsFitsAGuest: guests collect garbage rarely, but before their memory runs out.
 func TestAPageOfManyRequestsFitsAGuest(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	const requests = 9999
 	u := self(t)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"wiretime/difference"
+	"wiretime/needtest"
 	"wiretime/store"
 )
 
@@ -105,6 +106,7 @@ func (u user) explainTwo(t *testing.T, a, b string) explained {
 
 // TestExplainFindsTheOneThing compares cells that differ in one thing, and finds it.
 func TestExplainFindsTheOneThing(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)

@@ -14,6 +14,7 @@ import (
 // TestStudyWithFirefox runs a small study over all protocols with Firefox, as root
 // and as an unprivileged user.
 func TestStudyWithFirefox(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	needFirefox(t)
 	for _, u := range users(t) {
@@ -67,6 +68,7 @@ func needFirefox(t *testing.T) {
 // TestFirefoxInAGuest loads a page with Firefox on the virtual clock over every protocol that it speaks. Repeated loads
 // agree, and loads that are carried out again are the same in every byte.
 func TestFirefoxInAGuest(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	needFirefox(t)
 	u := self(t)
@@ -114,6 +116,7 @@ matrix:
 // something without a pause, for instance for the end of a tab that was closed, it would do so some 100,000 times in a
 // second of virtual time.
 func TestFirefoxDoesNotSpinInAGuest(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	needFirefox(t)
 	u := self(t)

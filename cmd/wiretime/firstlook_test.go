@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"wiretime/needtest"
 )
 
 // firstLook is scripts/first-look, what 'make run' measures with, on another study.
@@ -42,6 +43,7 @@ options: {late_limit: %s, retries: 0}
 // TestFirstLookReportsWhatItHas: loads without a valid attempt prevent no report, and the last
 // lines say what to do.
 func TestFirstLookReportsWhatItHas(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	for clock, todo := range map[string]string{"real": "make run ", "virtual": "kernel check"} {
 		t.Run(clock, func(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"wiretime/kernel"
+	"wiretime/needtest"
 	"wiretime/process"
 )
 
@@ -109,33 +110,23 @@ var (
 	h3Row        = regexp.MustCompile(`(?m)^h3 +\d.*$`)
 )
 
-// TestFirstTable measures the study first-look, with WIRETIME_LONG while another program takes all processors now
-// and then, and holds what 'wiretime results' prints to the README's table: octet by octet if
+// TestFirstTable measures the study first-look while another program takes all processors now and then, and holds what 'wiretime results' prints to the README's table: octet by octet if
 // the program and the kernel are those that the table was measured with, else within 1 %.
 //
-// Loads over HTTP/3 have guests of their own, eighteen loads in one boot. Usually the run is ended
-// when these are done, and their rows compared. With WIRETIME_LONG it is then resumed to its end, and
-// the whole table compared, of root's run and of an unprivileged user's.
+// The run is interrupted when its loads over HTTP/3 are done, and resumed to its end: root's run and an
+// unprivileged user's.
 func TestFirstTable(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	needChromium(t)
 	want := firstTable(t)
-	long := os.Getenv("WIRETIME_LONG") != ""
-	everyone := users(t)
-	if !long {
-		everyone = everyone[:1]
-	}
-	if long { // other tests run beside the short one, and disturb it enough
-		besideADisturber(t)
-	}
-	for _, u := range everyone {
+	besideADisturber(t)
+	for _, u := range users(t) {
 		t.Run(u.name, func(t *testing.T) {
 			u.addKernel(t)
 			u.interruptAfterHTTP3(t)
-			if long {
-				if r := finish(t, u.command(t.Context(), "run", "first-look", "--resume", "--store", "kept")); r.code != 0 {
-					t.Fatalf("resume: exit code %d: %s", r.code, r.errors)
-				}
+			if r := finish(t, u.command(t.Context(), "run", "first-look", "--resume", "--store", "kept")); r.code != 0 {
+				t.Fatalf("resume: exit code %d: %s", r.code, r.errors)
 			}
 			got := u.run(t, "results", "--store", "kept").out
 			here, there := versionsLine.FindString(got), versionsLine.FindString(want)
@@ -149,18 +140,14 @@ func TestFirstTable(t *testing.T) {
 				// Figures move by a millisecond or so with every change of the program.
 				t.Log("the README's table is of another program or kernel: 'make readme-table' measures it anew")
 			}
-			if long && measuredWith(t) {
+			if measuredWith(t) {
 				if got != want {
 					t.Errorf("the table is\n%s\nand the README's\n%s", got, want)
 				}
 				return
 			}
 			rows, wanted := fields(h3Row.FindAllString(got, -1)), fields(h3Row.FindAllString(want, -1))
-			same := slices.Equal(rows, wanted)
-			if !measuredWith(t) {
-				same = slices.EqualFunc(rows, wanted, near)
-			}
-			if len(rows) != 3 || !same {
+			if len(rows) != 3 || !slices.EqualFunc(rows, wanted, near) {
 				t.Errorf("the rows of h3 are\n%s\nand the README's\n%s", strings.Join(rows, "\n"), strings.Join(wanted, "\n"))
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite"
 
+	"wiretime/needtest"
 	"wiretime/store"
 )
 
@@ -300,6 +301,7 @@ func TestWhatCannotBeReproduced(t *testing.T) {
 
 // TestReproduceBrowsersAndStreams brings back a page that Chromium loaded after another in its guest, and a stream.
 func TestReproduceBrowsersAndStreams(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)
@@ -341,6 +343,7 @@ matrix:
 // TestKilledRunKeepsTheMedian kills a run that keeps the median of each cell again and again. In the end it has kept what a
 // run has kept that nobody killed.
 func TestKilledRunKeepsTheMedian(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"wiretime/flowcontrol"
+	"wiretime/needtest"
 	"wiretime/store"
 	"wiretime/study"
 )
@@ -13,6 +14,7 @@ import (
 // TestPairingsOfKim loads what figures 3 to 6 of Kim et al. (2013) draw, and holds the frames in the captures to the figures: which end
 // announces which window when, with which window the sender begins, and when the receiver reopens it and by how much.
 func TestPairingsOfKim(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	const kib, mib = 1 << 10, 1 << 20
 	u := self(t)

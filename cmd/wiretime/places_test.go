@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"wiretime/needtest"
 	"wiretime/store"
 	"wiretime/study"
 )
@@ -148,6 +149,7 @@ func (u user) beginWorker(ctx context.Context, t *testing.T, namespace, name, pl
 // TestPlaces: two workers in network namespaces of their own, one of them behind a NAT, make the loads of their places, on the
 // real and then on the live clock. Each has one connection, which it has made itself.
 func TestPlaces(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	spaces := addNamespaces(t, 2)

@@ -29,6 +29,7 @@ matrix:
 
 // TestPresetsOfToday holds the presets of today's browsers and servers to the windows that the programs announce.
 func TestPresetsOfToday(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	needFirefox(t)
 	needChromium(t)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/needtest"
 	"wiretime/schedule"
 	"wiretime/store"
 )
@@ -68,6 +69,7 @@ func (u user) perSlot(t *testing.T, dir, metric string) (values []float64) {
 // TestAWeekOnSchedule carries out the 42 slots of a week, one after the other on the virtual clock. It is killed, interrupted
 // and started again in between. Each slot is carried out once, and meets the path as it is at that hour of that day.
 func TestAWeekOnSchedule(t *testing.T) {
+	needtest.Long(t)
 	u := self(t)
 	u.addKernel(t)
 	u.addWeek(t, 7)
@@ -117,6 +119,7 @@ func TestAWeekOnSchedule(t *testing.T) {
 // TestASlotThatIsMissed has slots of this machine's clock that are over before the program is started, and a last one that
 // is not. What was missed is in the results, as loads that failed.
 func TestASlotThatIsMissed(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)

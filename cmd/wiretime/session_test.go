@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"wiretime/needtest"
 	"wiretime/store"
 )
 
@@ -50,6 +51,7 @@ func sessionLoads(t *testing.T, dir string, attempt int) (all []store.Load) {
 // TestASessionIsWholeOrNotThere interrupts and kills runs in the middle of sessions, and continues them. The store never
 // has a part of a session, and in the end it has the same values as that of an undisturbed run.
 func TestASessionIsWholeOrNotThere(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"wiretime/media/record"
+	"wiretime/needtest"
 	"wiretime/network"
 	"wiretime/store"
 	"wiretime/study"
@@ -65,6 +66,7 @@ func sameStreams(t *testing.T, first, second string, loads int) {
 // TestStreamsOnTheVirtualClock runs a study of streams whole, and again with an
 // interruption: what is measured is the same, to the nanosecond.
 func TestStreamsOnTheVirtualClock(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"wiretime/loader/chromium"
+	"wiretime/needtest"
 	"wiretime/ui/reader"
 )
 
@@ -47,6 +48,7 @@ options: {late_limit: 100ms, taken_limit: 100%}
 // TestPages goes through the pages of wiretime ui as a person does, in one browser: a study is mended, saved, run, stopped, resumed and
 // looked at.
 func TestPages(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	program, err := chromium.Find("")
 	if err != nil {

@@ -11,11 +11,13 @@ import (
 	"syscall"
 	"testing"
 
+	"wiretime/needtest"
 	"wiretime/store"
 )
 
 // TestLateLoadsAreRepeatedAndKept asks for a punctuality that no machine has.
 func TestLateLoadsAreRepeatedAndKept(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	needChromium(t)
 	u := self(t)

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"wiretime/kernel"
+	"wiretime/needtest"
 	"wiretime/store"
 )
 
@@ -266,6 +267,7 @@ func guests(t *testing.T, ancestor int) []int {
 // attempted again, and everything is valid in the end. The page is so large that the
 // guest is the slower one: it still has loads to do when the first one is kept.
 func TestRunOutlivesAGuest(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)

@@ -6,11 +6,13 @@ import (
 
 	"wiretime/capture"
 	"wiretime/loader/browser/browsertest"
+	"wiretime/needtest"
 	"wiretime/site"
 )
 
 // TestPagesThatAbuseTheBrowser loads hostile pages (see browsertest.CheckAbuses).
 func TestPagesThatAbuseTheBrowser(t *testing.T) {
+	needtest.Long(t)
 	b := newBench(t, Options{})
 	browsertest.CheckAbuses(t, func(t *testing.T, s *site.Site, timeout time.Duration) (*capture.HAR, string, error) {
 		b.restart(t)

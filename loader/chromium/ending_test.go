@@ -15,6 +15,7 @@ import (
 	"wiretime/loader/browser"
 	"wiretime/loader/browser/browsertest"
 	"wiretime/metric"
+	"wiretime/needtest"
 	"wiretime/site"
 	"wiretime/study"
 )
@@ -55,6 +56,7 @@ func late(script string) string {
 // counts as loaded at the time of its last new resource, and its HAR says what was not
 // waited for.
 func TestPagesThatDoNotEndByThemselves(t *testing.T) {
+	needtest.Long(t)
 	b := newBench(t, Options{})
 	for _, c := range []struct {
 		name, page string
@@ -130,6 +132,7 @@ func TestRequestThatIsNotAnswered(t *testing.T) {
 
 // TestPagesThatCannotBeLoaded fails with what the page was waiting for.
 func TestPagesThatCannotBeLoaded(t *testing.T) {
+	needtest.Long(t)
 	b := newBench(t, Options{})
 	for _, c := range []struct{ name, page, want string }{
 		{"a frame that is not answered", "<!DOCTYPE html><p>Hello<iframe src=/slow.html></iframe>",

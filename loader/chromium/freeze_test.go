@@ -13,6 +13,7 @@ import (
 
 	"wiretime/capture"
 	"wiretime/loader/browser"
+	"wiretime/needtest"
 	"wiretime/site"
 )
 
@@ -69,6 +70,7 @@ func (b *bench) asked(t *testing.T, page *site.Site, freeze *browser.Freeze) map
 // the time of day and random numbers. Frozen, it requests the same ones again, also in
 // another browser; with another seed or unfrozen it requests others.
 func TestFrozenPageAsksForTheSameAgain(t *testing.T) {
+	needtest.Long(t)
 	page := forgetful(t)
 	freeze := &browser.Freeze{At: time.Date(2020, 2, 29, 12, 0, 0, 5e6, time.UTC), Seed: 1 << 40}
 	for _, switches := range [][]string{nil, {"--site-per-process"}} {

@@ -10,6 +10,7 @@ import (
 	"wiretime/loader/browser"
 	"wiretime/loader/browser/browsertest"
 	"wiretime/metric"
+	"wiretime/needtest"
 	"wiretime/site"
 )
 
@@ -51,6 +52,7 @@ const attempts = 5
 // TestPagesThatDoNotEndByThemselves loads pages that go on or wait for a visitor. Each
 // counts as loaded nevertheless, and its HAR says what was not waited for.
 func TestPagesThatDoNotEndByThemselves(t *testing.T) {
+	needtest.Long(t)
 	b := newBench(t, false)
 	for _, c := range []struct {
 		name, page string

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quic-go/quic-go/http3"
 
+	"wiretime/needtest"
 	"wiretime/protocol"
 )
 
@@ -89,6 +90,7 @@ func (m *memorable) serve(t *testing.T, b *bench, config *tls.Config, quic bool)
 // the browser remembers what it may, and then in another visit, which must show
 // nothing of it.
 func TestVisitsShareNothing(t *testing.T) {
+	needtest.Long(t)
 	for _, name := range []string{"h2", "h3"} {
 		t.Run(name, func(t *testing.T) {
 			quic := row(t, name).Transport == "udp"

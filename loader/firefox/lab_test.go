@@ -288,6 +288,7 @@ func TestHTTP3IsNotRaced(t *testing.T) {
 // TestPageThatNeverEnds requests an image that takes hours: the visit ends with the
 // timeout, and what was seen until then is kept. The next load is unaffected.
 func TestPageThatNeverEnds(t *testing.T) {
+	needtest.Long(t)
 	b := newBench(t, false)
 	endless := fast
 	endless.Rate = 20_000
@@ -399,6 +400,7 @@ func row(t *testing.T, name string) protocol.Protocol {
 // day and random numbers. Frozen, it requests the same ones again; with another seed or
 // unfrozen it requests others.
 func TestFrozenPageAsksForTheSameAgain(t *testing.T) {
+	needtest.Long(t)
 	document := func(who, more string) []byte {
 		return fmt.Appendf(nil, `<!DOCTYPE html><title>Page</title><script>fetch('https://%s/pixel?' + [%q, Date.now(), new Date().getTime(), Date(), Math.random(),
 			Math.random(), crypto.getRandomValues(new Uint16Array(3)), crypto.randomUUID()].map(encodeURIComponent).join('&'), {mode: 'no-cors'})</script>%s`, pageHost, who, more)

@@ -11,6 +11,7 @@ import (
 	"wiretime/lab"
 	"wiretime/lab/labtest"
 	"wiretime/metric"
+	"wiretime/needtest"
 	"wiretime/network"
 	"wiretime/protocol"
 	"wiretime/site"
@@ -21,6 +22,7 @@ import (
 // page and when it reloads it: it requests the document alone, on an open connection, although all
 // of the page's responses have validators.
 func TestWhatFirefoxKeepsOfAVisit(t *testing.T) {
+	needtest.Long(t)
 	page, err := site.Make(site.Spec{
 		Name: "page", Objects: 12, Domains: 1, Total: 60_000, Sizes: site.SizesEqual, Depth: 2, Mix: site.Mix2013(), Seed: 1, Validators: true,
 	})

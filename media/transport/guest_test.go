@@ -14,6 +14,7 @@ import (
 
 	"wiretime/kernel"
 	"wiretime/lab"
+	"wiretime/needtest"
 )
 
 const allWell = "guest: all tests passed"
@@ -21,6 +22,7 @@ const allWell = "guest: all tests passed"
 // TestOverTheGuestsKernel runs the tests of this package again in a guest on the virtual
 // clock, whose kernel has SCTP and MPTCP even if this machine's does not.
 func TestOverTheGuestsKernel(t *testing.T) {
+	needtest.Long(t)
 	if os.Getpid() == 1 {
 		t.Skip("this is the guest")
 	}

@@ -163,6 +163,9 @@ func TestCrowdsOfEveryServer(t *testing.T) {
 	for _, k := range server.Kinds() {
 		for _, row := range k.Protocols {
 			t.Run(k.Name+" "+strings.ReplaceAll(row, "/", "-"), func(t *testing.T) {
+				if k.Name != "nginx" {
+					needtest.Long(t)
+				}
 				_, err := k.Find()
 				needtest.Program(t, k.Name, err)
 				o := crowd(t, row)

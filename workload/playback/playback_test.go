@@ -18,6 +18,7 @@ import (
 	"wiretime/media/player"
 	"wiretime/media/record"
 	"wiretime/media/transport"
+	"wiretime/needtest"
 	"wiretime/protocol"
 	"wiretime/workload"
 )
@@ -72,6 +73,7 @@ func stream(row string, strategy transport.Strategy) Order {
 // TestStreamsOnTheRealClock plays a file over each transport that this machine has, by
 // each of its strategies, one after the other at the same lab.
 func TestStreamsOnTheRealClock(t *testing.T) {
+	needtest.Long(t)
 	b := newBench(t)
 	for _, row := range transport.All() {
 		for _, strategy := range []transport.Strategy{transport.Reconnect, transport.ZeroRTT, transport.Migrate, transport.Multihome} {

@@ -17,8 +17,6 @@ import (
 type abuse struct {
 	name   string
 	script string
-	// quick is set for a few pages. WIRETIME_LONG=1 loads the others, too.
-	quick bool
 	// fails is what the error of the load contains, if there is an error. A browser may be too slow to reach
 	// the limit that the error is about before the load's time is over.
 	fails string
@@ -27,21 +25,21 @@ type abuse struct {
 // abuses are ways to take more of a browser than a page needs.
 var abuses = []abuse{
 	// windows
-	{name: "windows", quick: true, script: `for (let i = 0; i < 200; i++) open('/other.html?' + i)`},
+	{name: "windows", script: `for (let i = 0; i < 200; i++) open('/other.html?' + i)`},
 	{name: "windows without an opener", script: `for (let i = 0; i < 200; i++) open('/other.html?' + i, '_blank', 'noopener,popup')`},
 	{name: "links to new windows", script: `for (let i = 0; i < 200; i++) Object.assign(document.createElement('a'), {href: '/other.html?' + i, target: '_blank', rel: 'noopener'}).click()`},
 	{name: "forms to new windows", script: `for (let i = 0; i < 100; i++) { const f = Object.assign(document.createElement('form'), {action: '/other.html?' + i, target: '_blank'}); document.body.append(f); f.submit() }`},
 	// downloads
-	{name: "downloads", quick: true, script: `for (let i = 0; i < 50; i++) for (const href of ['/file.zip?' + i, URL.createObjectURL(new Blob(['` + download + `']))]) Object.assign(document.createElement('a'), {href, download: i + '.zip'}).click()`},
+	{name: "downloads", script: `for (let i = 0; i < 50; i++) for (const href of ['/file.zip?' + i, URL.createObjectURL(new Blob(['` + download + `']))]) Object.assign(document.createElement('a'), {href, download: i + '.zip'}).click()`},
 	{name: "a download by navigation", script: `location = '/file.zip'`},
 	{name: "downloads in frames", script: `for (let i = 0; i < 100; i++) frame({src: '/file.zip?' + i})`},
 	// workers
-	{name: "workers", quick: true, fails: "frames and workers", script: `each(3000, () => new Worker('/worker.js'), 20)`},
+	{name: "workers", fails: "frames and workers", script: `each(3000, () => new Worker('/worker.js'), 20)`},
 	{name: "nested workers", fails: "frames and workers", script: `const source = 'onmessage = (e) => { for (let i = 0; i < 2; i++) new Worker(e.data).postMessage(e.data) }'; const url = blob(source); new Worker(url).postMessage(url)`},
 	{name: "shared workers", fails: "frames and workers", script: `each(2000, (i) => new SharedWorker('/worker.js', 'n' + i), 20)`},
 	{name: "service workers", script: `for (let i = 0; i < 200; i++) navigator.serviceWorker.register('/worker.js', {scope: '/s' + i + '/'}).catch(() => 0)`},
 	// requests
-	{name: "requests", quick: true, fails: "requests", script: `each(100000, (i) => fetch('/' + i).catch(() => 0))`},
+	{name: "requests", fails: "requests", script: `each(100000, (i) => fetch('/' + i).catch(() => 0))`},
 	{name: "images", fails: "requests", script: `each(100000, (i) => { new Image().src = '/image' + i })`},
 	{name: "images of data URLs", script: `each(100000, (i) => { new Image().src = 'data:image/svg+xml,<svg id="' + i + '"/>' })`},
 	{name: "blob URLs", script: `each(100000, (i) => fetch(blob('' + i)).catch(() => 0))`},
@@ -62,7 +60,7 @@ var abuses = []abuse{
 	{name: "frames that come and go", script: `setInterval(() => { for (let i = 0; i < 100; i++) frame({src: '/other.html?' + Math.random()}).remove() })`},
 	// a visitor's attention
 	{name: "console", script: `const text = 'x'.repeat(1e4); for (let i = 0; i < 50000; i++) console.error(text + i)`},
-	{name: "alerts without end", quick: true, script: `setTimeout(() => { for (;;) alert('x'.repeat(1e5)) })`},
+	{name: "alerts without end", script: `setTimeout(() => { for (;;) alert('x'.repeat(1e5)) })`},
 	{name: "prints without end", script: `setInterval(print)`},
 	{name: "permissions", script: `for (let i = 0; i < 500; i++) { navigator.geolocation.getCurrentPosition(() => 0); Notification.requestPermission(); navigator.mediaDevices?.getUserMedia({audio: true}).catch(() => 0); document.body.requestFullscreen().catch(() => 0); document.body.requestPointerLock(); document.createElement('input').showPicker?.call(Object.assign(document.createElement('input'), {type: 'text'})); Object.assign(document.createElement('input'), {type: 'file'}).click() }`},
 	// what the machine has
@@ -83,9 +81,6 @@ const longEnough = 5 * time.Second
 // load loads a site in a browser that it starts anew if the last one has died.
 func CheckAbuses(t *testing.T, load func(t *testing.T, s *site.Site, timeout time.Duration) (har *capture.HAR, folder string, err error)) {
 	for _, a := range abuses {
-		if !a.quick && os.Getenv("WIRETIME_LONG") != "1" {
-			continue
-		}
 		t.Run(a.name, func(t *testing.T) {
 			har, folder, err := load(t, hostile(t, a.script), longEnough)
 			t.Logf("%d requests, error: %.300v", len(har.Log.Entries), err)
