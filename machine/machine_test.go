@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
 	"wiretime/needtest"
 
 	"golang.org/x/sys/unix"

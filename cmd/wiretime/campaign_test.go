@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
 	"wiretime/needtest"
 
 	"github.com/google/go-cmp/cmp"

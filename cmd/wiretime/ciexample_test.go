@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+
 	"wiretime/needtest"
 
 	"github.com/goccy/go-yaml"

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
 	"wiretime/needtest"
 )
 
