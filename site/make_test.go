@@ -372,7 +372,7 @@ func TestValidators(t *testing.T) {
 		if ref == worldFlags {
 			continue // made from files that would have to be fetched
 		}
-		s, err := Library{Dir: t.TempDir()}.Open(t.Context(), ref)
+		s, err := Library{Dir: t.TempDir(), Cache: packages}.Open(t.Context(), ref)
 		must(t, err)
 		onlyDocuments := ref == searchName
 		if want := strings.HasPrefix(ref, "kim-") || onlyDocuments; everywhere(s) != want {

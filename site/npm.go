@@ -41,6 +41,9 @@ func (p npmPackage) file() string { return p.name + "-" + p.version + ".tgz" }
 // has it, from the folder cache or through the npm client. It returns or keeps only data that has
 // the pinned integrity.
 func (p npmPackage) fetch(ctx context.Context, cache string) ([]byte, error) {
+	if cache == "" {
+		return nil, fmt.Errorf("fetch %s: there is no folder to keep it in", p)
+	}
 	released, err := beside.Path(p.file())
 	if err != nil {
 		return nil, err
