@@ -18,6 +18,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"wiretime/campaign/broker"
+	"wiretime/needtest"
 	"wiretime/runner"
 	"wiretime/store"
 	"wiretime/study"
@@ -435,6 +436,7 @@ func TestRevokedWorkerEnds(t *testing.T) {
 
 // TestNATSStartsAgain: a NATS server that ends and starts again, again and again, ends neither coordinator nor workers.
 func TestNATSStartsAgain(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	f := plannedCampaign(t)
 	options := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true}

@@ -105,6 +105,7 @@ func TestStreamsTakeWholeRoundTrips(t *testing.T) {
 // TestStreamsComeWhole plays a file and a video over each transport, including the kernel's
 // SCTP, and compares the record with the server's log and the packets.
 func TestStreamsComeWhole(t *testing.T) {
+	needtest.Long(t)
 	const icmp = 1 // port unreachable, for a late packet
 	protocols := map[string]uint8{"tcp": capture.TCP, "udp": capture.UDP, "sctp": capture.SCTP}
 	orders := map[string]*playback.Order{}

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"wiretime/needtest"
 )
 
 // early answers without reading the request's body, as a server of static files does.
@@ -142,6 +144,7 @@ func TestResponseBeforeTheBody(t *testing.T) {
 
 // TestEarlyResponseToPeers posts to a static file with other implementations' clients.
 func TestEarlyResponseToPeers(t *testing.T) {
+	needtest.Long(t)
 	if testing.Short() {
 		t.Skip("starts other programs")
 	}

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"wiretime/needtest"
 	"wiretime/site"
 )
 
 // TestChromiumLoadsMadePages: the real browser asks for each object of a made page once, and
 // for nothing else, in the clear as well; before onLoad it has them all.
 func TestChromiumLoadsMadePages(t *testing.T) {
+	needtest.Long(t)
 	tests := map[string][]string{
 		"kim-tech-crunch":   {"http/1.1", "https/1.1", "h2", "h3"}, // 174 objects on 55 hosts
 		"kim-site-4":        {"h2"},                                // two images of 20 MB

@@ -11,6 +11,7 @@ import (
 
 	"wiretime/interrupt"
 	"wiretime/kernel"
+	"wiretime/needtest"
 )
 
 // chaos builds the command and the program under test, and prepares to run it.
@@ -37,6 +38,7 @@ func chaos(t *testing.T, args ...string) *exec.Cmd {
 
 // TestInterrupted: Ctrl-C ends chaos itself, with the table of what it has done, and nothing that has its output is left.
 func TestInterrupted(t *testing.T) {
+	needtest.Long(t)
 	c := chaos(t, "-seed", "1")
 	pipe, err := c.StdoutPipe()
 	if err != nil {

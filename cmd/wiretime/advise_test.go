@@ -200,6 +200,7 @@ func interruptAdvice(t *testing.T, u user, args []string) {
 // TestAdviceGoesOn interrupts an advice, and asks again: no load is measured twice, and the answer is that of an advice that was
 // not interrupted. A finished advice is given again from its store.
 func TestAdviceGoesOn(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)

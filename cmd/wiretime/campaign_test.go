@@ -127,6 +127,7 @@ func addNamespaces(t *testing.T, n int) (all []namespace) {
 
 // TestCampaignIsARun: two workers of this machine make the store that a single run makes. All batches are carried out twice.
 func TestCampaignIsARun(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)

@@ -72,6 +72,7 @@ func TestFirstLookReportsWhatItHas(t *testing.T) {
 // TestFirstLookGoesOn: what was interrupted is resumed by the same command, and what is done is
 // measured again by it, as another run.
 func TestFirstLookGoesOn(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)

@@ -9,6 +9,7 @@ import (
 	"wiretime/capture"
 	"wiretime/flowcontrol"
 	"wiretime/lab"
+	"wiretime/needtest"
 	"wiretime/store"
 	"wiretime/study"
 	"wiretime/workload/pageload"
@@ -28,6 +29,7 @@ matrix:
 // TestFramesSayWhatHeldTheSender loads 2 MB over a path that holds 500 kB, with windows below and above that, and compares what held
 // the server with the loader's own times.
 func TestFramesSayWhatHeldTheSender(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)

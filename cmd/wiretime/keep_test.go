@@ -233,6 +233,7 @@ func change(t *testing.T, dir, statement string) {
 
 // TestCountedLoadsAreReproduced: what a load asked of the kernel is not compared, since the host's processor time is part of it.
 func TestCountedLoadsAreReproduced(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)

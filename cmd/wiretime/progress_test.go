@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/needtest"
 	"wiretime/runner"
 	"wiretime/store"
 	"wiretime/study"
@@ -144,6 +145,7 @@ func TestRunOnATerminal(t *testing.T) {
 
 // TestScheduleOnATerminal: the run of each slot shows its line on the schedule's terminal, and none of its loads leaves one there.
 func TestScheduleOnATerminal(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	u := self(t)
 	u.addKernel(t)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/needtest"
 	"wiretime/store"
 )
 
@@ -176,6 +177,7 @@ func TestKilledRunGoesOn(t *testing.T) {
 // TestInterruptedRunGoesOn interrupts a run as Ctrl-C does. Its study names a
 // file beside it, which must still be found when the run goes on.
 func TestInterruptedRunGoesOn(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	needChromium(t)
 	u := self(t)

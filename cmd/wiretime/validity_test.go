@@ -151,6 +151,7 @@ matrix:
 
 // TestCrashOfTheBrowserCostsOneLoad kills the browsers of a run under way.
 func TestCrashOfTheBrowserCostsOneLoad(t *testing.T) {
+	needtest.Long(t)
 	t.Parallel()
 	needChromium(t)
 	u := self(t)

@@ -198,6 +198,7 @@ func TestKilledRunGoesOnWithTheSameNanoseconds(t *testing.T) {
 // TestGuestKilledWhileItReplays kills a guest of a resumed run before it has got further than the loads that the store
 // has already: the captures are those of a run that nobody killed.
 func TestGuestKilledWhileItReplays(t *testing.T) {
+	needtest.Long(t)
 	u := self(t)
 	u.addKernel(t)
 	file := u.write(t, "study.yaml", fmt.Sprintf(virtualStudy, "virtual"))

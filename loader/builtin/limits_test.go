@@ -17,6 +17,7 @@ import (
 
 	"wiretime/coding"
 	"wiretime/costtest"
+	"wiretime/needtest"
 )
 
 // zeros returns so many MiB of zeros under codings, the first one first. Between codings it is compressed hard, so that
@@ -70,6 +71,7 @@ func emptyBlocks(t testing.TB, mebibytes int) []byte {
 
 // TestLimits loads pages that want more than they may have. None costs more memory than its limit explains.
 func TestLimits(t *testing.T) {
+	needtest.Long(t)
 	limits := Limits{Body: 8 << 20, Page: 20 << 20, Requests: 50}
 	coded := func(contentEncoding string, body []byte) file {
 		return file{http.Header{"Content-Type": {"text/css"}, "Content-Encoding": {contentEncoding}}, body}

@@ -16,6 +16,7 @@ import (
 	"wiretime/lab"
 	"wiretime/lab/labtest"
 	"wiretime/metric"
+	"wiretime/needtest"
 	emulated "wiretime/network"
 	"wiretime/site"
 	"wiretime/workload/pageload"
@@ -68,6 +69,7 @@ func manyKinds(t *testing.T) *site.Site {
 // TestCacheThatIsThrownAway empties the browser's caches between two visits. The second visit
 // is then invalid, and the violation names a resource that should have been in the cache.
 func TestCacheThatIsThrownAway(t *testing.T) {
+	needtest.Long(t)
 	page := manyKinds(t)
 	b := newBench(t, Options{})
 	found := "the client fetched 20 resources whole that the earlier visit had left in its cache: " + page.Page
@@ -120,6 +122,7 @@ func TestReloadOfEverything(t *testing.T) {
 
 // TestReloadThatFails reloads a page whose server has stopped.
 func TestReloadThatFails(t *testing.T) {
+	needtest.Long(t)
 	b := newBench(t, Options{})
 	v, page := b.open(t), manyKinds(t)
 	b.load(t, row(t, "h2"), page, kept{v}, patience)

@@ -18,6 +18,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"wiretime/metric"
+	"wiretime/needtest"
 	"wiretime/sandbox/sandboxtest"
 )
 
@@ -138,6 +139,7 @@ func TestHostsThatChromiumUpgrades(t *testing.T) {
 // TestFrameThatGoesAway removes a frame of another site while its image is in flight:
 // nothing waits for it any longer.
 func TestFrameThatGoesAway(t *testing.T) {
+	needtest.Long(t)
 	const octets = 40_000_000 // take 16 s
 	page := archive(t, map[string]string{
 		"GET https://www.page.test/": `<!DOCTYPE html><title>Frame</title><iframe src=https://frame.other.test/large.html></iframe>

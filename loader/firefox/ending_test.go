@@ -92,6 +92,7 @@ func TestPagesThatDoNotEndByThemselves(t *testing.T) {
 // TestPageThatLoadsItselfAgain expects a page that reloads itself to be given up after some documents. It awaits a request
 // that the page never makes, so that a document that is slow to come, on a busy machine, does not count as none.
 func TestPageThatLoadsItselfAgain(t *testing.T) {
+	needtest.Long(t)
 	b := newBench(t, false)
 	visit, err := b.browser.Open(t.Context(), nil)
 	must(t, err)

@@ -307,6 +307,7 @@ func TestPageThatNeverEnds(t *testing.T) {
 // TestAnswersWithoutContent loads a page with images without content, among others, as
 // used to count visitors: nothing counts as failed.
 func TestAnswersWithoutContent(t *testing.T) {
+	needtest.Long(t)
 	const root = "https://" + pageHost
 	pages := map[string][]byte{
 		root + "/": []byte("<!DOCTYPE html><title>Page</title><img src=/none.png><img src=/empty.png><img src=//" + imageHost + "/none.png><img src=//" + imageHost + "/empty.png>" +
@@ -332,6 +333,7 @@ func TestAnswersWithoutContent(t *testing.T) {
 
 // TestTheStudyDecidesOnTheScheme loads a page without TLS from HSTS-preloaded hosts.
 func TestTheStudyDecidesOnTheScheme(t *testing.T) {
+	needtest.Long(t)
 	s, err := archive(t, map[string][]byte{
 		"https://" + pageHost + "/":              []byte("<!DOCTYPE html><title>Page</title><iframe src=https://www.paypal.com/></iframe>"),
 		"https://www.paypal.com/":                []byte("<!DOCTYPE html><title>Frame</title><img src=https://www.google-analytics.com/a.png>"),
@@ -353,6 +355,7 @@ func TestTheStudyDecidesOnTheScheme(t *testing.T) {
 // TestPageThatSpins loads a page whose script never ends, so that its tab cannot be
 // closed normally.
 func TestPageThatSpins(t *testing.T) {
+	needtest.Long(t)
 	b := newBench(t, false)
 	spinning := archive(t, map[string][]byte{"https://" + pageHost + "/": []byte("<!DOCTYPE html><script>for (;;);</script>")})
 	record, _ := b.load(t, row(t, "http/1.1"), spinning, fast, 2*time.Second)
@@ -363,6 +366,7 @@ func TestPageThatSpins(t *testing.T) {
 
 // TestPageThatIsNotThere requests a host without an address.
 func TestPageThatIsNotThere(t *testing.T) {
+	needtest.Long(t)
 	b := newBench(t, false)
 	visit, err := b.browser.Open(t.Context(), nil)
 	must(t, err)

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"wiretime/needtest"
 	"wiretime/process/processtest"
 	"wiretime/protocol"
 )
@@ -12,6 +13,7 @@ import (
 // TestBrowserOutlivesThread starts a browser from a thread that ends while the browser is needed,
 // as a lab's threads do when the lab is closed.
 func TestBrowserOutlivesThread(t *testing.T) {
+	needtest.Long(t)
 	binary := needFirefox(t)
 	authority, err := protocol.OpenAuthority(t.TempDir())
 	must(t, err)

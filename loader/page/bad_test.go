@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"wiretime/needtest"
 )
 
 // TestHugeInput loads pages that would take more than a day if anything here
 // took quadratic time.
 func TestHugeInput(t *testing.T) {
+	needtest.Long(t)
 	const mega, some = 10 << 20, 2 << 20
 	rep := func(s string, n int) string { return strings.Repeat(s, n/len(s)) }
 	for _, c := range []struct{ name, page string }{

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"wiretime/costtest"
+	"wiretime/needtest"
 )
 
 // The costs that pages and their parts may have. A page of tags is dear in relation to its octets: each of three has an
@@ -104,6 +105,7 @@ func letters2000() string {
 
 // TestSheetOftenUsed links one sheet many times, and imports it into many layers.
 func TestSheetOftenUsed(t *testing.T) {
+	needtest.Long(t)
 	sheet := strings.Repeat(".a{gap:1px}", 100_000)
 	var layers strings.Builder
 	for i := range 900 {

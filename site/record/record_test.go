@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"wiretime/needtest"
 	"wiretime/site"
 	"wiretime/site/recording"
 
@@ -249,6 +250,7 @@ func checkExchanges(t *testing.T, r *recording.Recording) {
 // TestEndsAtItsLimit checks that a page that never becomes quiet, never loads, or whose
 // script takes too long is recorded up to the limit.
 func TestEndsAtItsLimit(t *testing.T) {
+	needtest.Long(t)
 	tests := []struct {
 		name   string
 		page   map[string]object
