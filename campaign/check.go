@@ -227,7 +227,7 @@ func (c *Coordinator) recall(ctx context.Context) error {
 	if err := c.recallWorkers(); err != nil {
 		return err
 	}
-	entries, err := c.campaigns.Watch(ctx, broker.QuarantineKey(c.Campaign, "*"), jetstream.IgnoreDeletes())
+	entries, err := watch(ctx, c.Conn, c.terms, c.campaigns, broker.QuarantineKey(c.Campaign, "*"), jetstream.IgnoreDeletes())
 	if err != nil {
 		return fmt.Errorf("look for quarantined workers: %w", err)
 	}

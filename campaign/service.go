@@ -86,7 +86,7 @@ func (s *service) work(ctx context.Context, queue jetstream.Consumer, core int) 
 
 // watchQuarantine fails when the coordinator quarantines this worker. It ends with ctx.
 func (s *service) watchQuarantine(ctx context.Context) error {
-	watcher, err := s.campaigns.Watch(ctx, broker.QuarantineKey(s.plan.Campaign, s.Name), jetstream.IgnoreDeletes())
+	watcher, err := watch(ctx, s.Conn, s.terms, s.campaigns, broker.QuarantineKey(s.plan.Campaign, s.Name), jetstream.IgnoreDeletes())
 	if err != nil {
 		return fmt.Errorf("watch the quarantine: %w", err)
 	}
@@ -102,6 +102,21 @@ func (s *service) watchQuarantine(ctx context.Context) error {
 			if entry != nil {
 				return fmt.Errorf("%w: %.500s", errQuarantined, entry.Value())
 			}
+		}
+	}
+}
+
+// watch watches keys of a bucket. While NATS is away it tries again, until the connection is closed for good.
+func watch(ctx context.Context, conn *nats.Conn, t terms, bucket jetstream.KeyValue, keys string, options ...jetstream.WatchOpt) (jetstream.KeyWatcher, error) {
+	for {
+		watcher, err := bucket.Watch(ctx, keys, options...)
+		switch {
+		case err == nil:
+			return watcher, nil
+		case conn.IsClosed():
+			return nil, closed(ctx, conn) // which says why
+		case !passes(err) || !pause(ctx, t.pause):
+			return nil, err
 		}
 	}
 }

@@ -112,10 +112,7 @@ func (w *Worker) say(format string, args ...any) {
 // Run carries out batches of one campaign after the other until ctx ends, or of one until that ends. Batches that are under
 // way then are given back.
 func (w *Worker) Run(ctx context.Context) error {
-	watcher, err := w.campaigns.Watch(ctx, broker.PlanKey(cmp.Or(w.Campaign, "*")))
-	if err != nil && w.Conn.IsClosed() {
-		err = closed(ctx, w.Conn) // which says why
-	}
+	watcher, err := watch(ctx, w.Conn, w.terms, w.campaigns, broker.PlanKey(cmp.Or(w.Campaign, "*")))
 	if err != nil {
 		return fmt.Errorf("watch the campaigns: %w", err)
 	}

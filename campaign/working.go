@@ -77,7 +77,7 @@ type seen struct {
 
 // watchWorkers follows what workers say of themselves until ctx ends.
 func (c *Coordinator) watchWorkers(ctx context.Context) error {
-	watcher, err := c.workers.Watch(ctx, broker.StateKey(c.Campaign, "*"), jetstream.UpdatesOnly())
+	watcher, err := watch(ctx, c.Conn, c.terms, c.workers, broker.StateKey(c.Campaign, "*"), jetstream.UpdatesOnly())
 	if err != nil {
 		return fmt.Errorf("watch the workers of campaign %s: %w", c.Campaign, err)
 	}
