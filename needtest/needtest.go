@@ -26,14 +26,14 @@ func Program(t testing.TB, name string, err error) {
 func absent(t testing.TB) []string {
 	t.Helper()
 	root, err := os.Getwd() // the package's folder
-	for err == nil {
-		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil || root == filepath.Dir(root) {
+	if err != nil {
+		t.Fatal("find the folder of go.mod: ", err)
+	}
+	for root != filepath.Dir(root) {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
 			break
 		}
 		root = filepath.Dir(root)
-	}
-	if err != nil {
-		t.Fatal("find the folder of go.mod: ", err)
 	}
 	text, err := os.ReadFile(filepath.Join(root, ".cache", "absent-programs"))
 	if err != nil && !os.IsNotExist(err) {

@@ -132,9 +132,11 @@ func refuseFirst(t *testing.T, wait func(*Session)) {
 	tr := &Transport{Cleartext: V31}
 	defer tr.Close()
 	c := &http.Client{Transport: tr}
-	var once sync.Once
+	var got, wrote sync.Once
+	var first *Session
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
-		WroteHeaders: func() { once.Do(func() { wait(tr.Sessions()[0]) }) },
+		GotConn:      func(httptrace.GotConnInfo) { got.Do(func() { first = tr.Sessions()[0] }) }, // before the server has read anything
+		WroteHeaders: func() { wrote.Do(func() { wait(first) }) },
 	})
 	r := request(t, "POST", "http://"+l.Addr().String(), strings.NewReader("again")).WithContext(ctx)
 	if _, got := fetch(t, c, r); string(got) != "again" {

@@ -99,6 +99,8 @@ func TestBad(t *testing.T) {
 	t.Chdir(folder)
 	t.Setenv("WIRETIME_NEED_KERNEL", "1")
 	t.Setenv("WIRETIME_NEED_PEERS", "1")
+	t.Setenv("WIRETIME_LONG", "1")
+	t.Setenv("GOFLAGS", "-trimpath")
 	goTest := part{name: "Go", command: []string{"go", "test", "-json", "./..."}, goTest: true}
 	for _, c := range []struct {
 		name  string
@@ -110,7 +112,7 @@ func TestBad(t *testing.T) {
 		{"each fails in its own way", []part{{name: "linter", command: []string{"false"}}, goTest}, 1, []string{
 			"   linter               0s  failed: exit status 1",
 			"== Failed: m/bad TestBad/a_b\n   " + "    x_test.go:9: line 11\n",
-			"   Repeat it: CGO_ENABLED=0 WIRETIME_NEED_KERNEL=1 WIRETIME_NEED_PEERS=1 go test -count 1 -shuffle 7 -v -run '^TestBad$/^a_b$' ./bad\n",
+			"   Repeat it: CGO_ENABLED=0 GOFLAGS='-trimpath' WIRETIME_LONG=1 WIRETIME_NEED_KERNEL=1 WIRETIME_NEED_PEERS=1 go test -count 1 -shuffle 7 -v -run '^TestBad$/^a_b$' ./bad\n",
 			"== Failed: m/dies TestDies\n", "panic: argh",
 			"== Failed: m/broken \n", "undefined: undefined",
 			"== Skipped\n   no h2o here: m/good TestLacks\n",

@@ -80,8 +80,12 @@ func (f failure) end() []string {
 func again(f failure, seed string) string {
 	words := []string{"CGO_ENABLED=0"}
 	for _, variable := range slices.Sorted(slices.Values(os.Environ())) {
-		if strings.HasPrefix(variable, "WIRETIME_NEED_") {
+		name, value, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, "WIRETIME_NEED_") || name == "WIRETIME_LONG" {
 			words = append(words, variable)
+		}
+		if name == "GOFLAGS" { // other flags would compile everything anew
+			words = append(words, "GOFLAGS='"+value+"'")
 		}
 	}
 	words = append(words, "go", "test", "-count", "1", "-shuffle", seed)
